@@ -1,0 +1,51 @@
+"""The root of every error mainspring raises, and the few that belong to no layer.
+
+A message says what was wrong, where, and what would be right. The last part is the
+`hint`; it stands on its own line so that a reader in a hurry finds it.
+
+    MainspringError
+    ├── StateError             a value cannot be saved, restored or hashed
+    ├── MissingExtraError      an optional dependency is not installed
+    └── one subtree per layer  ClockError, SceneError, ThreadError, GraphError, WorldError, ...
+
+Each layer defines its own subtree beside the code that raises it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["MainspringError", "MissingExtraError", "StateError", "nearest"]
+
+
+class MainspringError(Exception):
+    """The root of the tree: catch this to catch everything mainspring raises."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\nhint: {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class StateError(MainspringError):
+    """A value that is part of the state cannot be saved, restored or hashed."""
+
+
+class MissingExtraError(MainspringError, ImportError):
+    """A feature needs a package that only an extra installs."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs a package that is not installed",
+            hint=f"pip install 'mainspring[{extra}]'",
+        )
+        self.extra = extra
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown `name`: the closest known one, and all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    listed = ", ".join(names) if names else "none"
+    return f"did you mean {close[0]!r}? known: {listed}" if close else f"known: {listed}"
