@@ -220,4 +220,3 @@ def _revive_dataclass(cls: Any, content: dict[str, Any]) -> Any:
     for name, item in content.items():
         object.__setattr__(value, name, item)
     return value
-

@@ -1,0 +1,108 @@
+// The timeline's host in Python: calls callbacks, drains the inbox, watches, waits.
+#pragma once
+
+#include <Python.h>
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+
+#include "clock/timeline.hpp"
+#include "inbox/inbox.hpp"
+
+namespace mainspring::clock {
+
+/// What a registration calls. Owned by the PyTimeline that made it.
+struct Callback {
+    PyObject* function = nullptr;
+    PyObject* registration = nullptr;  ///< the Python handle, shown to watchers
+    bool wants_ts = false;             ///< called with the runner's step in seconds, not the context
+    bool disable_on_error = false;
+};
+
+/// The timeline as Python sees it: the engine, and every Python object it needs.
+struct PyTimeline {
+    Timeline engine;
+    std::vector<std::unique_ptr<Callback>> callbacks;
+    std::array<PyObject*, kMaxRunners> contexts{};
+    std::array<PyObject*, kMaxRunners> ts{};  ///< each runner's step in seconds, made once
+    PyObject* swarm = nullptr;
+    inbox::Inbox* inbox = nullptr;  ///< alive as long as inbox_owner
+    PyObject* inbox_owner = nullptr;
+
+    // Hooks; null when nobody wants them.
+    PyObject* on_changes = nullptr;
+    PyObject* on_inputs = nullptr;
+    PyObject* on_begin = nullptr;
+    PyObject* on_end = nullptr;
+    PyObject* on_call = nullptr;
+    PyObject* on_error = nullptr;
+    PyObject* wall = nullptr;   ///< stands in for CLOCK_MONOTONIC
+    PyObject* sleep = nullptr;  ///< stands in for clock_nanosleep
+
+    bool changes_waiting = false;
+    bool stop_asked = false;
+
+    PyTimeline() = default;
+    PyTimeline(const PyTimeline&) = delete;
+    PyTimeline& operator=(const PyTimeline&) = delete;
+    ~PyTimeline() { clear(); }
+
+    int traverse(visitproc visit, void* arg);
+    void clear() noexcept;
+    PyObject** hook(const char* name) noexcept;
+};
+
+extern volatile std::sig_atomic_t interrupts;
+
+std::int64_t monotonic_ns() noexcept;
+
+/// The exception that is set, with its traceback, as a new reference; null when none is.
+PyObject* take_error() noexcept;
+
+struct PyHost {
+    PyTimeline& self;
+
+    bool call(const Slot& slot) {
+        const Callback* callback = static_cast<const Callback*>(slot.user);
+        PyObject* arguments[2] = {nullptr, callback->wants_ts ? self.ts[slot.runner]
+                                                              : self.contexts[slot.runner]};
+        PyObject* result = PyObject_Vectorcall(callback->function, arguments + 1,
+                                               1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+        if (result == nullptr && !forgive(slot)) return false;
+        Py_XDECREF(result);
+        return self.on_call == nullptr || notify(self.on_call, callback->registration);
+    }
+
+    bool begin(std::int64_t time_ns) {
+        // I2: what was asked for inside an earlier instant, or since
+        if (self.changes_waiting) {
+            self.changes_waiting = false;
+            if (!notify(self.on_changes, nullptr)) return false;
+        }
+        // I3: the inbox, in the order it was filled
+        if (self.inbox != nullptr && self.inbox->pending() != 0 && !notify_time(self.on_inputs, time_ns))
+            return false;
+        return self.on_begin == nullptr || notify_time(self.on_begin, time_ns);
+    }
+
+    bool end(std::int64_t time_ns) { return self.on_end == nullptr || notify_time(self.on_end, time_ns); }
+
+    [[nodiscard]] bool interrupted() const noexcept { return interrupts != 0; }
+    [[nodiscard]] bool stop_asked() const noexcept { return self.stop_asked; }
+
+    std::int64_t wall();
+    bool sleep_until(std::int64_t wall_ns);
+
+private:
+    bool notify(PyObject* hook, PyObject* argument);
+    bool notify_time(PyObject* hook, std::int64_t time_ns);
+    bool forgive(const Slot& slot);
+};
+
+/// Adds the StepContext type to the module.
+bool add_context_type(PyObject* module);
+/// A context bound to a runner of `timeline`, which `owner` keeps alive.
+PyObject* make_context(PyObject* owner, PyTimeline* timeline, int runner, PyObject* handle, PyObject* ts);
+
+}  // namespace mainspring::clock

@@ -1,0 +1,311 @@
+// The one timeline: runners, wake-ups, and what runs at an instant in which order.
+//
+// The engine holds no Python object and has no policy. Who calls it supplies a Host, which
+// knows how to call an entry, drain the inbox, watch, read the wall clock and sleep. The order
+// of an instant is written down in docs/concepts/instant.md; its labels (I1 to I6) stand here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "clock/beat.hpp"
+#include "clock/costs.hpp"
+
+namespace mainspring::clock {
+
+inline constexpr int kMaxRunners = 8;
+inline constexpr int kPhases = 5;
+inline constexpr std::uint32_t kNoEntry = 0xffffffffU;
+
+/// A registration: what is called, when and where among the others.
+struct Entry {
+    void* user = nullptr;       ///< the host's own; never looked into here
+    std::int64_t priority = 0;  ///< lower runs first within a phase
+    std::uint8_t runner = 0;
+    std::uint8_t phase = 0;
+    bool enabled = false;
+    bool live = false;
+    std::uint64_t calls = 0;
+    std::unique_ptr<Costs> costs;  ///< absent until the first measured call
+};
+
+/// One place in a plan.
+struct Slot {
+    void* user;
+    std::uint32_t entry;
+    std::uint8_t runner;
+    std::uint8_t phase;
+};
+
+/// One measured call, kept while a trace is on.
+struct TraceRecord {
+    std::int64_t time_ns;   ///< sim time of the instant
+    std::int64_t begin_ns;  ///< wall clock
+    std::int64_t end_ns;
+    std::uint32_t entry;  ///< kNoEntry: the instant as a whole
+    std::uint32_t due;
+};
+
+struct Wakeup {
+    std::int64_t time_ns;
+    std::uint64_t order;
+    std::uint32_t entry;  ///< kNoEntry: an instant with nothing of its own to run
+    /// order: time, then the order in which they were asked for
+    [[nodiscard]] bool later_than(const Wakeup& other) const noexcept {
+        return time_ns != other.time_ns ? time_ns > other.time_ns : order > other.order;
+    }
+};
+
+struct RunnerState {
+    Beat beat;
+    bool live = false;
+    std::uint64_t steps = 0;
+    std::uint64_t shared = 0;   ///< of the steps, those another runner shared
+    std::uint64_t skipped = 0;  ///< boundaries jumped over
+    std::uint64_t missed = 0;   ///< steps begun after their next boundary was due
+    std::unique_ptr<Costs> costs;
+    std::unique_ptr<Costs> lateness;
+};
+
+/// How far a call to `run` may go. Every limit that is not wanted is left at its default.
+struct Limits {
+    std::int64_t until = kNever;          ///< run instants before this time
+    std::int64_t leave = -1;              ///< where `now` ends when `until` was reached
+    std::uint64_t instants = UINT64_MAX;  ///< run this many
+    int runner = -1;                      ///< with `steps`: stop after this runner's steps
+    std::uint64_t steps = 0;
+    std::int64_t budget_ns = kNever;  ///< of wall time, judged before an instant is begun
+    bool paced = false;               ///< wait for each instant's wall time
+    std::int64_t wall_anchor = 0;     ///< paced: the wall time of ...
+    std::int64_t sim_anchor = 0;      ///< ... this sim time
+    std::uint32_t measure_every = 1;  ///< measure one instant in this many; 0 for none
+};
+
+enum class Ending : std::uint8_t { reached, counted, budget, interrupted, stopped, failed };
+
+struct Outcome {
+    Ending ending = Ending::reached;
+    std::uint64_t instants = 0;
+    std::int64_t used_ns = 0;  ///< wall time spent inside instants, when a budget was given
+    std::uint32_t failed_entry = kNoEntry;
+};
+
+class Timeline {
+public:
+    // -- runners ------------------------------------------------------------------------
+    void set_runner(int id, const Beat& beat);
+    void clear_runner(int id) { runners_[idx(id)] = RunnerState{}; refresh(); }
+    [[nodiscard]] RunnerState& runner(int id) noexcept { return runners_[idx(id)]; }
+    [[nodiscard]] const RunnerState& runner(int id) const noexcept { return runners_[idx(id)]; }
+
+    // -- entries ------------------------------------------------------------------------
+    std::uint32_t add(Entry entry);
+    void place(std::uint32_t entry, int runner, int phase, std::int64_t priority);
+    void enable(std::uint32_t entry, bool enabled);
+    void remove(std::uint32_t entry);
+    [[nodiscard]] const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
+    [[nodiscard]] std::size_t entry_count() const noexcept { return entries_.size(); }
+    /// Every live entry, enabled or not, in the order of a step in which all runners are due.
+    [[nodiscard]] std::vector<std::uint32_t> order() const;
+
+    // -- wake-ups -----------------------------------------------------------------------
+    void wake(std::int64_t time_ns, std::uint32_t entry);
+    [[nodiscard]] const std::vector<Wakeup>& wakeups() const noexcept { return wakeups_; }
+    void set_wakeups(std::vector<Wakeup> wakeups);
+
+    // -- time ---------------------------------------------------------------------------
+    [[nodiscard]] std::int64_t now() const noexcept { return now_; }
+    void set_now(std::int64_t now_ns) noexcept { now_ = now_ns; }
+    /// The time of the last instant that ran; -1 before the first.
+    [[nodiscard]] std::int64_t last_instant() const noexcept { return last_instant_; }
+    void set_last_instant(std::int64_t time_ns) noexcept { last_instant_ = time_ns; }
+    [[nodiscard]] std::uint64_t instants() const noexcept { return instants_; }
+    void set_instants(std::uint64_t count) noexcept { instants_ = count; }
+    /// Of the instants, those with two or more runners.
+    [[nodiscard]] std::uint64_t shared_instants() const noexcept { return shared_instants_; }
+    [[nodiscard]] bool inside() const noexcept { return inside_; }
+    [[nodiscard]] std::uint8_t due() const noexcept { return due_; }
+    [[nodiscard]] int current_runner() const noexcept { return current_runner_; }
+    /// The least pending boundary or wake-up.
+    [[nodiscard]] std::int64_t next_instant() const noexcept;
+    /// Jumps to `time_ns` without running what lies between, and counts it.
+    void skip_to(std::int64_t time_ns);
+    /// The instants before `until`, at most `most` of them, as (time, due runners); runs nothing.
+    [[nodiscard]] std::vector<std::pair<std::int64_t, std::uint8_t>> preview(std::int64_t until,
+                                                                             std::size_t most) const;
+
+    // -- watching -----------------------------------------------------------------------
+    void start_trace(std::size_t reserve) {
+        trace_.reserve(reserve);
+        tracing_ = true;
+    }
+    [[nodiscard]] std::vector<TraceRecord> take_trace() {
+        std::vector<TraceRecord> taken;
+        taken.swap(trace_);
+        return taken;
+    }
+    void stop_trace() noexcept { tracing_ = false; }
+    void clear_costs();
+
+    template <class Host>
+    Outcome run(const Limits& limits, Host& host);
+
+private:
+    struct Plan {
+        bool fresh = false;
+        std::vector<Slot> slots;
+        double predicted_ns = 0.0;  ///< a running mean of what an instant with this plan costs
+        bool measured = false;
+    };
+
+    static std::size_t idx(int id) noexcept { return static_cast<std::size_t>(id); }
+    void refresh() noexcept { stale_ = true; }
+    [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const noexcept;
+    [[nodiscard]] Slot slot(std::uint32_t entry) const noexcept {
+        const Entry& e = entries_[entry];
+        return Slot{e.user, entry, e.runner, e.phase};
+    }
+    Plan& plan_for(std::uint8_t due);
+    const std::vector<Slot>& with_woken(const Plan& plan, std::int64_t time_ns, std::uint8_t due);
+    std::uint8_t take_due(std::int64_t time_ns) noexcept;
+    void note_lateness(std::uint8_t due, std::int64_t late_ns);
+
+    template <bool Measured, class Host>
+    bool call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host, Outcome& out);
+
+    std::array<RunnerState, kMaxRunners> runners_{};
+    std::vector<Entry> entries_;
+    std::array<Plan, 256> plans_{};
+    std::vector<Wakeup> wakeups_;  // a heap, earliest first
+    std::vector<std::uint32_t> woken_;
+    std::vector<Slot> merged_;
+    std::vector<TraceRecord> trace_;
+    std::uint64_t wakeup_order_ = 0;
+    std::int64_t now_ = 0;
+    std::int64_t last_instant_ = -1;
+    std::uint64_t instants_ = 0;
+    std::uint64_t shared_instants_ = 0;
+    int current_runner_ = -1;
+    std::uint8_t due_ = 0;
+    bool inside_ = false;
+    bool stale_ = true;
+    bool tracing_ = false;
+};
+
+// ---------------------------------------------------------------------------------------
+
+template <bool Measured, class Host>
+bool Timeline::call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host,
+                        Outcome& out) {
+    // order: phase, priority, registration
+    std::int64_t mark = 0;
+    if constexpr (Measured) mark = host.wall();
+    for (const Slot& s : slots) {
+        current_runner_ = s.runner;
+        ++entries_[s.entry].calls;
+        const bool ok = host.call(s);
+        if constexpr (Measured) {
+            const std::int64_t end = host.wall();
+            auto& costs = entries_[s.entry].costs;
+            if (!costs) costs = std::make_unique<Costs>();
+            costs->add(end - mark);
+            if (tracing_) trace_.push_back({time_ns, mark, end, s.entry, due_});
+            mark = end;
+        }
+        if (!ok) {
+            out.failed_entry = s.entry;
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class Host>
+Outcome Timeline::run(const Limits& limits, Host& host) {
+    Outcome out;
+    const bool budgeted = limits.budget_ns != kNever;
+    const std::uint64_t first_steps = limits.runner >= 0 ? runner(limits.runner).steps : 0;
+    std::uint32_t until_measured = limits.measure_every == 0 ? UINT32_MAX : 1;
+
+    for (;;) {
+        if (out.instants >= limits.instants) { out.ending = Ending::counted; return out; }
+        // I1: the least pending boundary or wake-up
+        const std::int64_t time_ns = next_instant();
+        if (time_ns >= limits.until || time_ns == kNever) break;
+
+        if (host.interrupted()) { out.ending = Ending::interrupted; return out; }
+        if (budgeted && out.instants > 0) {
+            std::uint8_t coming = 0;
+            for (int id = 0; id < kMaxRunners; ++id)
+                if (runners_[idx(id)].beat.next() == time_ns) coming |= static_cast<std::uint8_t>(1U << id);
+            const double predicted = plans_[coming].predicted_ns;
+            if (static_cast<double>(out.used_ns) + predicted > static_cast<double>(limits.budget_ns)) {
+                out.ending = Ending::budget;
+                now_ = std::max(now_, time_ns);
+                return out;
+            }
+        }
+        std::int64_t late_ns = -1;
+        if (limits.paced) {
+            const std::int64_t wanted = limits.wall_anchor + (time_ns - limits.sim_anchor);
+            if (!host.sleep_until(wanted)) { out.ending = Ending::interrupted; return out; }
+            late_ns = host.wall() - wanted;
+        }
+
+        const bool measured = tracing_ || budgeted || --until_measured == 0;
+        if (measured) until_measured = limits.measure_every == 0 ? UINT32_MAX : limits.measure_every;
+        const std::int64_t begun = measured ? host.wall() : 0;
+
+        now_ = time_ns;
+        inside_ = true;
+        bool ok = host.begin(time_ns);               // I2 and I3: changes, then inputs
+        due_ = ok ? take_due(time_ns) : 0;           // I4
+        if (ok) {
+            Plan& plan = plan_for(due_);
+            const std::vector<Slot>& slots =
+                !wakeups_.empty() && wakeups_.front().time_ns <= time_ns ? with_woken(plan, time_ns, due_)
+                                                                         : plan.slots;
+            ok = measured ? call_all<true>(slots, time_ns, host, out)  // I5
+                          : call_all<false>(slots, time_ns, host, out);
+            current_runner_ = -1;
+            if (measured && ok) {
+                const auto cost = static_cast<double>(host.wall() - begun);
+                plan.predicted_ns = plan.measured ? plan.predicted_ns + (cost - plan.predicted_ns) * 0.125 : cost;
+                plan.measured = true;
+            }
+        }
+        last_instant_ = time_ns;
+        if (ok) {
+            ++instants_;
+            ++out.instants;
+            ok = host.end(time_ns);  // I6
+        }
+        inside_ = false;
+        if (late_ns >= 0) note_lateness(due_, late_ns);
+        if (measured) {
+            const std::int64_t end = host.wall();
+            out.used_ns += end - begun;
+            if (tracing_) trace_.push_back({time_ns, begun, end, kNoEntry, due_});
+            for (int id = 0; id < kMaxRunners; ++id) {
+                if ((due_ & (1U << id)) == 0) continue;
+                auto& costs = runners_[idx(id)].costs;
+                if (!costs) costs = std::make_unique<Costs>();
+                costs->add(end - begun);
+            }
+        }
+        if (!ok) { out.ending = Ending::failed; return out; }
+        if (host.stop_asked()) { out.ending = Ending::stopped; return out; }
+        if (limits.runner >= 0 && runner(limits.runner).steps - first_steps >= limits.steps) {
+            out.ending = Ending::counted;
+            return out;
+        }
+    }
+    if (limits.leave >= 0) now_ = std::max(now_, limits.leave);
+    out.ending = Ending::reached;
+    return out;
+}
+
+}  // namespace mainspring::clock

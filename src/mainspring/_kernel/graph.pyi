@@ -1,0 +1,1 @@
+"""The engine that evaluates reactive graphs."""

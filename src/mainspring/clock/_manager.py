@@ -1,0 +1,704 @@
+"""The time manager: one timeline, its runners, and everything that runs on it.
+
+The promise is docs/concepts/instant.md: its labelled lines (I1 to I6, F1 to F5) stand beside
+the code that keeps them, here and in kernel/clock/timeline.hpp. What was registered runs at
+its runner's boundaries in the order of phase, priority and registration; changes asked for
+inside an instant wait for the next one; nothing runs twice, and nothing is summed.
+
+    >>> time = TimeManager()
+    >>> seen = []
+    >>> _ = time.register(lambda context: seen.append(context.time), runner="Capture")
+    >>> _ = time.advance(ns=70_000_000)
+    >>> seen
+    [0, 33333333, 66666666]
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from mainspring._kernel.clock import StepContext, Timeline
+from mainspring.clock._free import FrameContext
+from mainspring.clock._inbox import Inbox, Input
+from mainspring.clock._observers import Observers
+from mainspring.clock._rate import Rate, RateLike, exact_ns
+from mainspring.clock._registration import (
+    FreeRegistration,
+    OnError,
+    Registration,
+    check_priority,
+    name_of,
+)  # fmt: skip
+from mainspring.clock._reports import (
+    CallbackStatistics,
+    Costs,
+    FrameReport,
+    Instant,
+    OrderEntry,
+    RunnerStatistics,
+    RunReport,
+    Statistics,
+)  # fmt: skip
+from mainspring.clock._runner import Runner, Runners
+from mainspring.clock._words import FreePhase, Phase, RunEnd, TimeMode
+from mainspring.clock.errors import (
+    CallbackError,
+    ClockError,
+    IncompleteError,
+    NestedAdvanceError,
+    OwnerThreadError,
+    RegistrationError,
+)  # fmt: skip
+
+__all__ = ["DEFAULT_RUNNERS", "TimeManager"]
+
+DEFAULT_RUNNERS: tuple[tuple[str, RateLike], ...] = (("Robot", 50), ("Capture", 30))
+
+# Unpaced, one instant in this many is measured: two clock reads cost more than a callback.
+_SAMPLE_EVERY = 16
+_NEVER = 2**63 - 1
+_MOST_INSTANTS_A_FRAME = 1_000_000
+
+
+class TimeManager:
+    """One timeline. A scene has exactly one, as `scene.time`."""
+
+    def __init__(
+        self,
+        *,
+        runners: Iterable[tuple[str, RateLike]] = DEFAULT_RUNNERS,
+        mode: TimeMode | str = TimeMode.SIM_REALTIME,
+        name: str = "scene",
+        inbox: Inbox | None = None,
+    ) -> None:
+        self.name = name
+        self.mode = TimeMode.parse(mode)
+        self.frame_budget_ns = 12_000_000
+        """How much wall time the instants of one frame may take."""
+        self.max_frame_delta_ns = 250_000_000
+        """How much wall time one frame may bring in."""
+        self.frame_rate = Rate(60)
+        """How often `run` begins a frame."""
+        self.measure_every = _SAMPLE_EVERY
+        """Outside frames, one instant in this many is measured for `statistics()`."""
+        self._kernel = Timeline()
+        self._owner = threading.get_ident()
+        self._changes: list[Callable[[], None]] = []
+        self._registrations: list[Registration] = []
+        self._free: list[FreeRegistration] = []
+        self._failure: CallbackError | None = None
+        self._running = False
+        self._stop = False
+        self._ending = "reached"
+        self._used_ns = 0
+        self._frames = 0
+        self._forgiven_ns = 0
+        self._skipped_ns = 0
+        self._wall: Callable[[], int] | None = None
+        self.inbox = Inbox() if inbox is None else inbox
+        self.observers = Observers(self._kernel)
+        self.runners = Runners(self)
+        self._kernel.set_swarm(self.runners)
+        self._kernel.set_inbox(self.inbox.queue)
+        self._kernel.hook("changes", self._apply_changes)
+        self._kernel.hook("inputs", self._apply_inputs)
+        self._kernel.hook("error", self._note_error)
+        for runner_name, rate in runners:
+            self.runners.add(runner_name, rate)
+
+    # -- what runs -----------------------------------------------------------------------
+
+    def register(
+        self,
+        callback: Callable[[StepContext], object],
+        *,
+        runner: Runner | int | str = "Robot",
+        phase: Phase | int | str = Phase.CONTROL,
+        priority: int = 0,
+        name: str | None = None,
+        enabled: bool = True,
+        on_error: OnError = "stop",
+    ) -> Registration:
+        """Runs `callback(context)` at every boundary of `runner`."""
+        return self._register(
+            callback, runner=runner, phase=phase, priority=priority, name=name, enabled=enabled,
+            on_error=on_error,
+        )  # fmt: skip
+
+    def _register(
+        self,
+        callback: Callable[..., object],
+        *,
+        runner: Runner | int | str = 0,
+        phase: Phase | int | str = Phase.CONTROL,
+        priority: int = 0,
+        name: str | None = None,
+        enabled: bool = True,
+        on_error: OnError = "stop",
+        wants_ts: bool = False,
+    ) -> Registration:
+        self._check_owner("register")
+        if not callable(callback):
+            raise RegistrationError(
+                f"{callback!r} cannot be called", hint="register a function of the step context"
+            )
+        if on_error not in ("stop", "disable"):
+            raise RegistrationError(f'on_error is "stop" or "disable", not {on_error!r}')
+        registration = Registration(
+            self, callback, self.runners[runner], Phase.parse(phase), check_priority(priority),
+            name_of(callback) if name is None else name, bool(enabled), on_error,
+        )  # fmt: skip
+
+        def change() -> None:
+            if registration._manager is None:
+                return  # removed before it ever took effect
+            registration._entry = self._kernel.add(
+                callback, registration, registration._runner.id, registration._phase,
+                registration._priority, registration._enabled, wants_ts, on_error == "disable",
+            )  # fmt: skip
+
+        self._registrations.append(registration)
+        self._change(change)
+        return registration
+
+    def register_free(
+        self,
+        callback: Callable[[FrameContext], object],
+        phase: FreePhase | int | str = FreePhase.PRE_ACQUISITION,
+        priority: int = 0,
+        *,
+        name: str | None = None,
+        enabled: bool = True,
+    ) -> FreeRegistration:
+        """Runs `callback(frame)` once a frame, before or after its instants."""
+        self._check_owner("register_free")
+        if not callable(callback):
+            raise RegistrationError(f"{callback!r} cannot be called")
+        free = FreeRegistration(
+            self, callback, FreePhase.parse(phase), check_priority(priority),
+            name_of(callback) if name is None else name, enabled,
+        )  # fmt: skip
+        self._free.append(free)
+        # order: phase, priority, registration (the sort is stable)
+        self._free.sort(key=lambda f: (f.phase, f.priority))
+        return free
+
+    @property
+    def registrations(self) -> tuple[Registration, ...]:
+        """Every registration, in the order they were made."""
+        return tuple(self._registrations)
+
+    def _remove(self, registration: Registration) -> None:
+        self._check_owner("removing a registration")
+        self._registrations.remove(registration)
+        registration._manager = None
+        registration._callback = None
+        entry = registration._entry
+
+        def change() -> None:
+            if entry >= 0:
+                self._kernel.remove(entry)
+
+        self._change(change)
+
+    def request_wakeup(self, time_ns: int, registration: Registration | None = None) -> None:
+        """Makes `time_ns` an instant, in which `registration`, when given, runs at its place in
+        phase and priority even though its runner is not due."""
+        self._check_owner("request_wakeup")
+        earliest = self.now if self._kernel.last_instant < self.now else self.now + 1
+        if isinstance(time_ns, bool) or not isinstance(time_ns, int):
+            raise ClockError(f"a wake-up is asked for at whole nanoseconds, not {time_ns!r}")
+        if time_ns < earliest:
+            raise ClockError(
+                f"a wake-up at {time_ns} ns lies in the past",
+                hint=f"the earliest instant still to come is {earliest} ns",
+            )
+        if registration is not None and registration._alive() is not self:
+            raise RegistrationError(f"{registration!r} belongs to another clock")
+        if registration is None:
+            self._kernel.wake(time_ns)
+        elif registration._entry >= 0:
+            self._kernel.wake(time_ns, registration._entry)
+        else:
+            # Registered inside this very instant: the instant to come is promised now, and what
+            # runs there is settled once the registration has taken its place (I2).
+            self._kernel.wake(time_ns)
+            self._change(lambda: self._kernel.wake(time_ns, registration._entry))
+
+    # -- where it is ---------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """Sim time, in nanoseconds since the start of the run."""
+        return self._kernel.now
+
+    @property
+    def next_instant(self) -> int | None:
+        """When something is due next; None when nothing ever is."""
+        found = self._kernel.next_instant
+        return None if found == _NEVER else found
+
+    @property
+    def inside(self) -> bool:
+        """Whether an instant is under way."""
+        return self._kernel.inside
+
+    @property
+    def context(self) -> StepContext | None:
+        """The context of the callback that is running; None outside callbacks."""
+        return self._kernel.current_context
+
+    @property
+    def instants(self) -> int:
+        """How many instants have run."""
+        return self._kernel.instants
+
+    @property
+    def failure(self) -> CallbackError | None:
+        """Why the last instant is incomplete; None when it is whole."""
+        return self._failure
+
+    # -- looking ahead -------------------------------------------------------------------
+
+    def boundaries(self, until_ns: int) -> Iterator[Instant]:
+        """The instants still to come before `until_ns`, in order, without running anything."""
+        self._check_owner("boundaries")
+        names = {runner.id: runner.name for runner in self.runners}
+        rows = self._kernel.preview(until_ns, _MOST_INSTANTS_A_FRAME)
+        for time_ns, due in rows:
+            yield Instant(time_ns, tuple(n for i, n in names.items() if due >> i & 1))
+        if len(rows) == _MOST_INSTANTS_A_FRAME:
+            raise ClockError(
+                f"more than {_MOST_INSTANTS_A_FRAME} instants lie before {until_ns} ns",
+                hint="ask for less at once; Rate.boundaries_before counts any span exactly",
+            )
+
+    def execution_order(self) -> list[OrderEntry]:
+        """Every registration in the order of a step that all runners share."""
+        by_entry = {r._entry: r for r in self._registrations}
+        found = [by_entry[entry] for entry in self._kernel.order() if entry in by_entry]
+        return [
+            OrderEntry(r.phase, r.priority, r.name, r.runner.name, r.runner.rate, r.enabled)
+            for r in found
+        ]
+
+    def statistics(self) -> Statistics:
+        """A snapshot of the counters, by runner and by callback."""
+        runners: dict[str, RunnerStatistics] = {}
+        for runner in self.runners:
+            steps, shared, skipped, late = self._kernel.counts(runner.id)
+            runners[runner.name] = RunnerStatistics(
+                runner.name, runner.rate, steps, shared, skipped, late,
+                Costs(*self._kernel.runner_costs(runner.id)),
+                Costs(*self._kernel.lateness(runner.id)),
+            )  # fmt: skip
+        callbacks: dict[str, CallbackStatistics] = {}
+        for r in self._registrations:
+            if r._entry < 0:
+                continue
+            name, again = r.name, 2
+            while name in callbacks:
+                name, again = f"{r.name} ({again})", again + 1
+            callbacks[name] = CallbackStatistics(
+                name, r.runner.name, r.phase, self._kernel.entry(r._entry)[4],
+                Costs(*self._kernel.entry_costs(r._entry)),
+            )  # fmt: skip
+        return Statistics(
+            self.now, self.instants, self._frames, self._forgiven_ns, self._skipped_ns, runners,
+            callbacks,
+        )  # fmt: skip
+
+    # -- advancing -----------------------------------------------------------------------
+
+    def advance(
+        self,
+        seconds: float | Fraction | None = None,
+        *,
+        ns: int | None = None,
+        instants: int | None = None,
+        steps: int | None = None,
+        runner: Runner | int | str | None = None,
+    ) -> RunReport:
+        """Runs deterministically, as fast as it goes: every instant in `[now, now + d)`, or a
+        number of instants, or of one runner's steps."""
+        given = [g for g in (seconds, ns, instants, steps) if g is not None]
+        if len(given) != 1:
+            raise ClockError(
+                f"advance takes one of seconds, ns, instants or steps, not {len(given)} of them"
+            )
+        if given[0] < 0:
+            raise ClockError(f"time only goes forward; {given[0]} is below zero")
+        if runner is not None and steps is None:
+            raise ClockError("advance takes a runner together with steps")
+        limits: dict[str, int] = {}
+        if seconds is not None:
+            ns = exact_ns(seconds)
+        if ns is not None:
+            end = self.now + ns
+            if end >= _NEVER:
+                raise ClockError(f"{ns} ns from now is beyond the end of time, 292 years")
+            limits = {"until": end, "leave": end}
+        elif instants is not None:
+            limits = {"instants": instants}
+        elif steps is not None:
+            chosen = next(iter(self.runners)) if runner is None else self.runners[runner]
+            limits = {"runner": chosen.id, "steps": steps} if steps else {"instants": 0}
+        before = self._mark()
+        ending = self._run(**limits, measure_every=self.measure_every)
+        if ending == "interrupted":
+            raise KeyboardInterrupt
+        return self._report(before, RunEnd.STOPPED if ending == "stopped" else RunEnd.FINISHED)
+
+    def frame(self, elapsed_ns: int) -> FrameReport:
+        """One frame after `elapsed_ns` of wall time, in the current mode."""
+        self._begin("frame")
+        if elapsed_ns < 0:
+            raise ClockError(f"a frame cannot take {elapsed_ns} ns")
+        start = self.now
+        unpaced = self.mode is TimeMode.SIM_HIGH_PERFORMANCE
+        until = None if unpaced else start + min(elapsed_ns, self.max_frame_delta_ns)
+        return self._frame(elapsed_ns, until, lambda _: start + elapsed_ns - self.now)
+
+    def run(
+        self,
+        seconds: float | Fraction | None = None,
+        *,
+        mode: TimeMode | str | None = None,
+        progress: Callable[[RunReport], object] | None = None,
+    ) -> RunReport:
+        """Runs the outer loop for real, frame after frame, until the end, Ctrl-C or `stop`."""
+        from mainspring.clock._pacing import run_loop
+
+        if mode is not None:
+            self._check_owner("run")
+            self.mode = TimeMode.parse(mode)
+        end = _NEVER if seconds is None else self.now + exact_ns(seconds)
+        if end < self.now:
+            raise ClockError(f"time only goes forward; {seconds} is below zero")
+        return run_loop(self, end, progress)
+
+    def stop(self) -> None:
+        """Ends the run that is under way, after this instant. May be called from any thread."""
+        self._stop = True
+        self._kernel.stop()
+
+    def skip_to(self, time_ns: int) -> int:
+        """Jumps to `time_ns` without running what lies between; returns how far it jumped.
+
+        Game mode does this when it cannot keep up, and a replay does it again."""
+        self._begin("skip_to")
+        start = self.now
+        if time_ns <= start:
+            return 0
+        self._kernel.skip_to(time_ns)
+        self._skipped_ns += time_ns - start
+        self.observers.tell_skipped(start, time_ns)
+        return time_ns - start
+
+    def reset(self) -> None:
+        """Back to time 0, with every runner at its first boundary and nothing pending."""
+        self._check_owner("reset")
+        if self._kernel.inside:
+            raise NestedAdvanceError("reset was called from inside a callback")
+        self._flush_changes()
+        self._failure = None
+        self._kernel.now = 0
+        self._kernel.last_instant = -1
+        self._kernel.instants = 0
+        self._kernel.wakeups = []
+        self._kernel.clear_costs()
+        self._frames = self._forgiven_ns = self._skipped_ns = 0
+        for runner in self.runners:
+            self._set_beat(runner, 0, 0)
+
+    def adopt(self) -> None:
+        """Makes the calling thread the one that may touch this clock."""
+        if self._running:
+            raise OwnerThreadError("the clock is running in another thread", hint="stop it first")
+        self._owner = threading.get_ident()
+
+    def use_wall(
+        self, wall: Callable[[], int] | None, sleep: Callable[[int], object] | None = None
+    ) -> None:
+        """Takes wall time from `wall()` (ns) and waits with `sleep(until_ns)`; None for the real
+        ones. With these a paced run is tested in no time at all."""
+        self._wall = wall
+        self._kernel.hook("wall", wall)
+        self._kernel.hook("sleep", sleep)
+
+    def wall(self) -> int:
+        """Wall time in nanoseconds: monotonic, or what `use_wall` set."""
+        return self._kernel.wall()
+
+    # -- state ---------------------------------------------------------------------------
+
+    def save(self) -> dict[str, Any]:
+        """Everything the rest of the run depends on."""
+        self._flush_changes()
+        return {
+            "now": self.now,
+            "last_instant": self._kernel.last_instant,
+            "instants": self.instants,
+            "mode": self.mode.value,
+            "runners": [
+                [r.id, r.name, r.rate.as_written(), r.origin_ns, r.step + 1] for r in self.runners
+            ],
+            "registrations": [
+                [r.name, r.runner.id, int(r.phase), r.priority, r.enabled]
+                for r in self._registrations
+            ],
+            "wakeups": [
+                [time_ns, self._index_of(entry)] for time_ns, entry in self._kernel.wakeups
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Leaves the clock as it was when `state` was saved; the same registrations must be there."""
+        self._check_owner("restore")
+        if self._kernel.inside:
+            raise NestedAdvanceError("restore was called from inside a callback")
+        self._flush_changes()
+        names = [r.name for r in self._registrations]
+        saved = [row[0] for row in state["registrations"]]
+        if names != saved:
+            odd = next(
+                (pair for pair in zip(saved, names, strict=False) if pair[0] != pair[1]),
+                (f"{len(saved)} registrations", f"{len(names)} registrations"),
+            )
+            raise ClockError(
+                f"the saved state has {odd[0]!r} where this scene has {odd[1]!r}",
+                hint="restore into a scene built in the same way",
+            )
+        self._failure = None
+        self.mode = TimeMode.parse(state["mode"])
+        self._restore_runners(state["runners"])
+        for r, (_, runner, phase, priority, enabled) in zip(
+            self._registrations, state["registrations"], strict=True
+        ):
+            r._runner, r._phase = self.runners[runner], Phase(phase)
+            r._priority, r._enabled = priority, enabled
+            self._kernel.place(r._entry, runner, phase, priority)
+            self._kernel.enable(r._entry, enabled)
+        self._kernel.wakeups = [
+            (time_ns, -1 if index < 0 else self._registrations[index]._entry)
+            for time_ns, index in state["wakeups"]
+        ]
+        self._kernel.now = state["now"]
+        self._kernel.last_instant = state["last_instant"]
+        self._kernel.instants = state["instants"]
+
+    def _restore_runners(self, rows: list[list[Any]]) -> None:
+        kept: dict[int, Runner] = {}
+        for runner_id, name, rate, origin, k in rows:
+            runner = self.runners._by_id.get(runner_id) or Runner(self, runner_id, name, Rate(rate))
+            runner._name, runner._rate = name, Rate(rate)
+            kept[runner_id] = runner
+            self._set_beat(runner, origin, k)
+        for runner_id in self.runners._by_id:
+            if runner_id not in kept:
+                self._kernel.clear_runner(runner_id)
+        self.runners._by_id = kept
+
+    def _index_of(self, entry: int) -> int:
+        return next((i for i, r in enumerate(self._registrations) if r._entry == entry), -1)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _set_beat(self, runner: Runner, origin: int, k: int) -> None:
+        hertz = runner._rate.hertz
+        self._kernel.set_runner(
+            runner.id, hertz.numerator, hertz.denominator, origin, k, runner, runner._rate.seconds
+        )
+
+    def _begin_beat(self, runner: Runner) -> None:
+        # A boundary at an instant that has already run would make it run twice.
+        now = self.now
+        self._set_beat(runner, now, 1 if self._kernel.last_instant == now else 0)
+
+    def _skip_first_boundary(self) -> None:
+        for runner in self.runners:
+            self._set_beat(runner, 0, 1)
+
+    def _change(self, change: Callable[[], None]) -> None:
+        """Does `change` at once, or at the start of the next instant when one is under way."""
+        if self._kernel.inside:
+            self._changes.append(change)
+            self._kernel.request_changes()
+        else:
+            change()
+
+    def _flush_changes(self) -> None:
+        if not self._kernel.inside:
+            self._apply_changes()
+
+    def _apply_changes(self) -> None:  # I2
+        while self._changes:
+            self._changes.pop(0)()
+
+    def _apply_inputs(self, time_ns: int) -> None:  # I3
+        given: list[Input] = self.inbox.drain()
+        self.observers.tell_inputs(time_ns, given)
+        for one in given:
+            self.inbox.apply(one)
+
+    def _note_error(self, registration: Registration, error: BaseException) -> None:
+        registration.error = error
+        registration._enabled = False
+        self.observers.tell_error(registration, error)
+
+    def _run(self, **limits: Any) -> str:
+        """The one door into the kernel's loop; returns how it ended."""
+        self._begin("advance")
+        self._running = True
+        try:
+            ending, _, self._used_ns, entry, error = self._kernel.run(
+                **limits, catch_interrupt=_holds_ctrl_c()
+            )
+        finally:
+            self._running = False
+        if error is not None:
+            self._fail(entry, error)
+        return ending
+
+    def _sleep_until(self, wall_ns: int) -> bool:
+        return self._kernel.sleep_until(wall_ns, _holds_ctrl_c())
+
+    def _begin(self, what: str) -> None:
+        self._check_owner(what)
+        if self._kernel.inside or self._running:
+            raise NestedAdvanceError(
+                f"{what} was called from inside a callback",
+                hint="let the callback return; to run more afterwards, call it from where the "
+                "scene is advanced, or ask for request_wakeup(time_ns)",
+            )
+        if self._failure is not None:
+            raise IncompleteError(
+                f"scene {self.name!r} stopped inside the instant at "
+                f"{self._kernel.last_instant / 1e9:.9f} s, because {self._failure.message}",
+                hint="call scene.reset() to begin again",
+            ) from self._failure
+        self._flush_changes()
+
+    def _fail(self, entry: int | None, error: BaseException) -> NoReturn:
+        registration = next((r for r in self._registrations if r._entry == entry), None)
+        if registration is None or entry is None:
+            callback, runner, phase, step = "the inbox or an observer", "none", "none", -1
+        else:
+            callback, runner = registration.name, registration.runner.name
+            phase, step = str(registration.phase), registration.runner.step
+        failure = CallbackError(
+            scene=self.name, callback=callback, runner=runner, phase=phase, step=step,
+            time_ns=self._kernel.last_instant, cause=error,
+        )  # fmt: skip
+        self._failure = failure
+        self.observers.tell_error(registration, error)
+        if not isinstance(error, Exception):
+            raise error  # KeyboardInterrupt, SystemExit: ends more than the run
+        raise failure from error
+
+    def _check_owner(self, what: str) -> None:
+        if threading.get_ident() != self._owner:
+            raise OwnerThreadError(
+                f"{what} was called on thread {threading.current_thread().name!r}, "
+                f"which does not own the clock of {self.name!r}",
+                hint="put an input into the inbox instead (scene.inbox.put, from any thread), or "
+                "call time.adopt() on this thread while nothing runs",
+            )
+
+    def _mark(self) -> tuple[int, int, dict[int, int], int, int]:
+        counts = {r.id: self._kernel.counts(r.id)[0] for r in self.runners}
+        return self.now, self.instants, counts, self._kernel.shared_instants, self.wall()
+
+    def _report(
+        self,
+        before: tuple[int, int, dict[int, int], int, int],
+        reason: RunEnd,
+        *,
+        frames: int = 0,
+        forgiven_ns: int = 0,
+        skipped_ns: int = 0,
+    ) -> RunReport:
+        start, instants, counts, shared, wall = before
+        return RunReport(
+            reason=reason,
+            start_ns=start,
+            end_ns=self.now,
+            instants=self.instants - instants,
+            shared=self._kernel.shared_instants - shared,
+            steps={
+                r.name: self._kernel.counts(r.id)[0] - counts.get(r.id, 0) for r in self.runners
+            },
+            frames=frames,
+            wall_ns=self.wall() - wall,
+            forgiven_ns=forgiven_ns,
+            skipped_ns=skipped_ns,
+        )
+
+    def _frame(
+        self, elapsed_ns: int, until: int | None, behind: Callable[[str], int], **pacing: Any
+    ) -> FrameReport:
+        """One frame: instants before `until` as far as the budget goes, then `behind(ending)` says
+        how far sim time is behind the wall clock, which is forgiven or skipped."""
+        start = self.now
+        counts = {r.id: self._kernel.counts(r.id) for r in self.runners}
+        instants = self.instants
+        self._run_free(FreePhase.PRE_ACQUISITION, elapsed_ns)  # F1
+        limits = (
+            {"instants": _MOST_INSTANTS_A_FRAME}
+            if until is None
+            else {"until": until, "leave": until}
+        )
+        self._ending = self._run(**limits, budget_ns=self.frame_budget_ns, **pacing)  # F2, F3
+        used_ns = self._used_ns
+        skipped_ns = forgiven_ns = 0
+        if self._ending in ("reached", "budget"):  # F4
+            if self.mode is TimeMode.GAME_REALTIME:
+                skipped_ns = self.skip_to(self.now + behind(self._ending))
+            elif self.mode is TimeMode.SIM_REALTIME:
+                forgiven_ns = max(0, behind(self._ending))
+                self._forgiven_ns += forgiven_ns
+        self._run_free(FreePhase.POST_EXPORT, elapsed_ns)  # F5
+        after = {r.id: self._kernel.counts(r.id) for r in self.runners}
+        none = (0, 0, 0, 0)
+        report = FrameReport(
+            frame=self._frames,
+            elapsed_ns=elapsed_ns,
+            now_ns=self.now,
+            advanced_ns=self.now - start,
+            instants=self.instants - instants,
+            steps={r.name: after[r.id][0] - counts.get(r.id, none)[0] for r in self.runners},
+            used_ns=used_ns,
+            forgiven_ns=forgiven_ns,
+            skipped_ns=skipped_ns,
+            skipped={r.name: after[r.id][2] - counts.get(r.id, none)[2] for r in self.runners},
+            alphas={r.name: r.alpha for r in self.runners},
+        )
+        self._frames += 1
+        self.observers.tell_frame(report)
+        return report
+
+    def _run_free(self, phase: FreePhase, elapsed_ns: int) -> None:
+        chosen = [f for f in self._free if f.phase is phase and f.enabled]
+        if not chosen:
+            return
+        frame = FrameContext(self, self._frames, elapsed_ns)
+        for free in chosen:
+            try:
+                free.callback(frame)
+            except Exception as error:
+                raise CallbackError(
+                    scene=self.name, callback=free.name, runner="none", phase=str(phase),
+                    step=self._frames, time_ns=self.now, cause=error,
+                ) from error  # fmt: skip
+
+
+def _holds_ctrl_c() -> bool:
+    """Whether Ctrl-C is Python's own to handle here: then it waits for the end of the instant."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )

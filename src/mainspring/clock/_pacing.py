@@ -1,0 +1,82 @@
+"""The outer loop of a run: frame after frame, each instant at its own wall time.
+
+A paced run ties one wall time to one sim time, the anchor, and waits for every instant with an
+absolute sleep, so errors of single sleeps never add up. When a frame could not be finished in
+its budget, or the run is more than a frame behind, a deterministic mode moves the anchor (the
+time is forgiven) and game mode skips sim time up to the wall clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mainspring.clock._reports import RunReport
+from mainspring.clock._words import RunEnd, TimeMode
+
+if TYPE_CHECKING:
+    from mainspring.clock._manager import TimeManager
+
+__all__ = ["run_loop"]
+
+_PROGRESS_EVERY_NS = 100_000_000
+
+
+def run_loop(
+    manager: TimeManager, end: int, progress: Callable[[RunReport], object] | None
+) -> RunReport:
+    """Runs frames until sim time reaches `end`; the report says why it stopped."""
+    manager._begin("run")
+    manager._stop = False
+    paced = manager.mode is not TimeMode.SIM_HIGH_PERFORMANCE
+    frame_ns = manager.frame_rate.boundary(1)
+    before = manager._mark()
+    anchor_wall, anchor_sim = manager.wall(), manager.now
+    last_wall = told_wall = anchor_wall
+    frames = forgiven = skipped = 0
+    reason = RunEnd.FINISHED
+
+    def behind(ending: str) -> int:
+        late = manager.wall() - (anchor_wall + manager.now - anchor_sim)
+        return late if late > frame_ns or (ending == "budget" and late > 0) else 0
+
+    def report(why: RunEnd) -> RunReport:
+        return manager._report(before, why, frames=frames, forgiven_ns=forgiven, skipped_ns=skipped)
+
+    try:
+        while manager.now < end:
+            wall = manager.wall()
+            elapsed, last_wall = wall - last_wall, wall
+            if paced:
+                until = min(end, manager.now + frame_ns)
+                frame = manager._frame(
+                    elapsed, until, behind, paced=True, wall_anchor=anchor_wall,
+                    sim_anchor=anchor_sim,
+                )  # fmt: skip
+            else:
+                frame = manager._frame(elapsed, end, lambda _: 0)
+            frames += 1
+            forgiven += frame.forgiven_ns
+            skipped += frame.skipped_ns
+            anchor_wall += frame.forgiven_ns
+            if progress is not None and (now := manager.wall()) - told_wall >= _PROGRESS_EVERY_NS:
+                told_wall = now
+                progress(report(RunEnd.FINISHED))
+            if manager._ending == "interrupted":
+                reason = RunEnd.INTERRUPTED
+                break
+            if manager._ending == "stopped" or manager._stop:
+                reason = RunEnd.STOPPED
+                break
+            if paced and not manager._sleep_until(anchor_wall + manager.now - anchor_sim):
+                reason = RunEnd.INTERRUPTED
+                break
+    except KeyboardInterrupt:
+        # Between two instants; one that broke an instant off has left its failure behind.
+        if manager.failure is not None:
+            raise
+        reason = RunEnd.INTERRUPTED
+    done = report(reason)
+    if progress is not None:
+        progress(done)
+    return done
