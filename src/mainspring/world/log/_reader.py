@@ -1,0 +1,288 @@
+"""The reading end of a run log.
+
+The promise: every record handed out has matched its checksum, records read in sequence have
+matched the chain, and a file that cannot be read so is an error that names the first bad
+record. Reading never changes the log; a log that is being written can be read meanwhile.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from mainspring import state
+from mainspring.errors import MainspringError
+from mainspring.world.log._errors import LogCorruptError, LogFormatError
+from mainspring.world.log._format import (
+    GENESIS,
+    HashChunk,
+    InputGroup,
+    Kind,
+    Record,
+    check_identity,
+    decode_hashes,
+    decode_inputs,
+    decode_list,
+    next_link,
+    record_from_row,
+    sqlite_errors,
+)
+
+__all__ = ["LogReader"]
+
+_COLUMNS = "number, kind, first_ns, last_ns, count, digest, link, codec, body"
+
+
+class LogReader:
+    """A log opened for reading. A context manager."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise LogFormatError(f"there is no log at {self.path}")
+        with sqlite_errors(self.path):
+            self._db = _connect(self.path)
+        try:
+            with sqlite_errors(self.path):
+                check_identity(self._db, self.path)
+                self.format_version: int = self._db.execute("PRAGMA user_version").fetchone()[0]
+                self._check_head()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> LogReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # ------------------------------------------------------------------ records
+
+    def _check_head(self) -> None:
+        """The last record is the one the head names: no newer ones are hidden by damage."""
+        head = self._db.execute("SELECT number, link FROM head").fetchall()
+        last = self._db.execute(
+            "SELECT number, link FROM record ORDER BY number DESC LIMIT 1"
+        ).fetchall()
+        if len(head) != 1 or not last:
+            raise LogCorruptError(f"{self.path} is damaged: it holds no records", record=0)
+        if head != last:
+            raise LogCorruptError(
+                f"{self.path} is damaged: its last record should be {head[0][0]!r} "
+                f"and is {last[0][0]!r}, or differs from it",
+                record=last[0][0] if type(last[0][0]) is int else None,
+            )
+        self.head: tuple[int, bytes] = last[0]
+
+    def archives(self) -> list[tuple[int, int, bytes, str]]:
+        """The stretches moved into archives: first and last record, last link, file."""
+        with sqlite_errors(self.path):
+            return self._db.execute(
+                "SELECT first, last, link, file FROM archive ORDER BY first"
+            ).fetchall()
+
+    def _select(self, where: str, *values: Any) -> Iterator[Record]:
+        with sqlite_errors(self.path):
+            cursor = self._db.execute(f"SELECT {_COLUMNS} FROM record {where}", values)
+            for row in cursor:
+                yield record_from_row(row, self.path)
+
+    def record(self, number: int) -> Record:
+        for record in self._select("WHERE number = ?", number):
+            return record
+        raise LogCorruptError(f"{self.path}: record {number} is missing", record=number)
+
+    def records(self, first: int = 0, last: int | None = None) -> Iterator[Record]:
+        """Records `first` to `last` in order; numbers, checksums and the chain are checked."""
+        end = self.head[0] if last is None else last
+        expected, link = self._start_of_chain(first)
+        for record in self._select("WHERE number >= ? AND number <= ? ORDER BY number", first, end):
+            if record.number != expected:
+                gap = self._archived_to(expected)
+                if gap is None or gap[0] + 1 != record.number:
+                    raise LogCorruptError(
+                        f"{self.path}: record {expected} is missing", record=expected
+                    )
+                link = gap[1]
+            made = next_link(
+                link,
+                record.number,
+                record.kind,
+                record.first_ns,
+                record.last_ns,
+                record.count,
+                record.digest,
+            )
+            if made != record.link:
+                raise LogCorruptError(
+                    f"{self.path}: {record} does not continue the chain", record=record.number
+                )
+            yield record
+            expected, link = record.number + 1, record.link
+        if expected != end + 1 and end >= first:
+            raise LogCorruptError(f"{self.path}: record {expected} is missing", record=expected)
+
+    def _start_of_chain(self, first: int) -> tuple[int, bytes]:
+        if first == 0:
+            return 0, GENESIS
+        gap = self._archived_to(first)
+        if gap is not None:
+            return gap[0] + 1, gap[1]
+        with sqlite_errors(self.path):
+            rows = self._db.execute(
+                "SELECT link FROM record WHERE number = ?", (first - 1,)
+            ).fetchall()
+            if rows:
+                return first, rows[0][0]
+            ends = [a for a in self.archives() if a[1] == first - 1]
+        if not ends:
+            raise LogCorruptError(f"{self.path}: record {first - 1} is missing", record=first - 1)
+        return first, ends[-1][2]
+
+    def _archived_to(self, number: int) -> tuple[int, bytes] | None:
+        """The end of the archived stretch that begins at `number`: its last record and link."""
+        found = None
+        for first, last, link, _ in self.archives():
+            if first == number or (found is not None and first == found[0] + 1):
+                found = (last, link)
+        return found
+
+    # ------------------------------------------------------------------ contents
+
+    def content(self, record: Record) -> Any:
+        """What a record's body says. A body that dropped out is an error that says so."""
+        if record.body is None:
+            raise LogCorruptError(f"{self.path}: the content of {record} is gone")
+        return self._decoded(record, state.decode)
+
+    def _decoded(self, record: Record, decode: Any) -> Any:
+        try:
+            return decode(record.body)
+        except (msgspec.DecodeError, ValueError, TypeError, KeyError, IndexError) as error:
+            raise LogCorruptError(
+                f"{self.path}: {record} cannot be decoded: {error}", record=record.number
+            ) from error
+        except (ImportError, AttributeError) as error:
+            raise LogCorruptError(
+                f"{self.path}: {record} holds a value of a type that is gone: {error}",
+                record=record.number,
+                hint="install or restore the code the run was recorded with",
+            ) from error
+        except MainspringError as error:
+            raise LogCorruptError(f"{self.path}: {record}: {error}", record=record.number) from error
+
+    def of_kind(self, kind: Kind, from_ns: int | None = None) -> Iterator[Record]:
+        """Records of one kind in order, from the first that reaches `from_ns` on."""
+        # A record before the start of the run lies at a time below zero: the type's least.
+        since = -(2**63) if from_ns is None else from_ns
+        return self._select(
+            "WHERE kind = ? AND last_ns >= ? ORDER BY last_ns, number", int(kind), since
+        )
+
+    def inputs(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[InputGroup]:
+        """The groups of inputs at instants in [`from_ns`, `to_ns`), in order."""
+        for record in self.of_kind(Kind.INPUTS, from_ns):
+            if to_ns is not None and record.first_ns >= to_ns:
+                return
+            groups: list[InputGroup] = self._decoded(record, lambda body: list(decode_inputs(body)))
+            for group in groups:
+                if (from_ns is None or group.time_ns >= from_ns) and (
+                    to_ns is None or group.time_ns < to_ns
+                ):
+                    yield group
+
+    def hashes(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[HashChunk]:
+        """Chunks of hashes that touch [`from_ns`, `to_ns`), in order."""
+        for record in self.of_kind(Kind.HASHES, from_ns):
+            if to_ns is not None and record.first_ns >= to_ns:
+                return
+            yield self._decoded(record, decode_hashes)
+
+    def skips(self, from_ns: int | None = None) -> list[tuple[int, int]]:
+        """The stretches of simulation time that were left out, in order."""
+        return [
+            (a, b)
+            for record in self.of_kind(Kind.SKIPS, from_ns)
+            for a, b in self._decoded(record, decode_list)
+        ]
+
+    def snapshot_before(self, time_ns: int) -> Record | None:
+        """The latest snapshot whose instant lies before `time_ns` and whose state is kept."""
+        for record in self._select(
+            "WHERE kind = ? AND last_ns < ? AND body IS NOT NULL ORDER BY last_ns DESC, number DESC LIMIT 1",
+            int(Kind.SNAPSHOT),
+            time_ns,
+        ):
+            return record
+        return None
+
+    def snapshot_times(self) -> list[int]:
+        """The instants whose whole state is kept."""
+        with sqlite_errors(self.path):
+            rows = self._db.execute(
+                "SELECT last_ns FROM record WHERE kind = ? AND body IS NOT NULL ORDER BY last_ns",
+                (int(Kind.SNAPSHOT),),
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def last(self, kind: Kind) -> Record | None:
+        """The newest record of a kind."""
+        for record in self._select(
+            "WHERE kind = ? ORDER BY number DESC LIMIT 1", int(kind)
+        ):
+            return record
+        return None
+
+    def end_ns(self) -> int:
+        """How far the run is known to have come: every instant before this time is in the log.
+
+        The instant of the last logged inputs counts as well, for it was under way.
+        """
+        reached = -(2**63)
+        for kind in (Kind.MARK, Kind.END):
+            record = self.last(kind)
+            if record is not None:
+                reached = max(reached, record.last_ns)
+        for kind in (Kind.INPUTS, Kind.SNAPSHOT, Kind.HASHES):
+            record = self.last(kind)
+            if record is not None:
+                reached = max(reached, record.last_ns + 1)
+        skip = self.last(Kind.SKIPS)
+        return reached if skip is None else max(reached, skip.last_ns)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open for reading alone, a log that a crash left with its journal included."""
+    error: sqlite3.Error | None = None
+    # Recovery after a crash may need to write the journal's index, which `ro` cannot make.
+    for mode in ("ro", "rw"):
+        try:
+            db = sqlite3.connect(
+                f"file:{quote(str(path))}?mode={mode}",
+                uri=True,
+                timeout=5.0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                db.execute("PRAGMA query_only = ON")
+                db.execute("PRAGMA cell_size_check = ON")
+                db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            except sqlite3.Error:
+                db.close()
+                raise
+        except sqlite3.OperationalError as failed:
+            error = failed
+        else:
+            return db
+    assert error is not None
+    raise error

@@ -1,0 +1,437 @@
+"""The writing end of a run log: a queue in front, a thread with group commit behind.
+
+The promise: what `durable_seq` covers is on the disk (`fsync` returned), in order and without
+gaps; nothing beyond it is ever acknowledged; and the simulation waits for the disk only in
+`durability="instant"`.
+
+The simulation thread appends events to a list, which costs a tuple and no lock. The writer
+takes everything that has gathered, makes at most a handful of rows of it and commits them
+with one statement, so that it holds the interpreter a few microseconds a commit. While the
+disk works, the next group gathers: that is the whole of group commit.
+
+How far the run had come is read *before* the events are taken. Every instant before that time
+is over, so its events are among those taken; the log therefore never claims an instant whose
+inputs it does not hold.
+
+A commit that fails ends the log: `failure` is set, waiters are told, nothing more is written.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from mainspring.world.log._errors import LogWriteError, RecordingError
+from mainspring.world.log._format import (
+    GENESIS,
+    Kind,
+    Row,
+    body_digest,
+    check_identity,
+    create_schema,
+    encode_hashes,
+    join_list,
+    next_link,
+)
+
+__all__ = ["Durability", "LogWriter"]
+
+Durability: TypeAlias = Literal["instant", "group", "none"]
+
+_SYNCHRONOUS = {"instant": "FULL", "group": "FULL", "none": "OFF"}
+
+# A group waits this long for company unless somebody waits for it. It bounds how often the
+# disk is asked to sync, and how often the writer interrupts the simulation.
+GROUP_INTERVAL_S = 0.02
+# With nothing to write, how far the run has come is still noted this often.
+HEARTBEAT_S = 1.0
+# Hashes are for later comparison, nobody waits for them: they gather into longer chunks.
+HASH_CHUNK = 4096
+HASH_HOLD_S = 1.0
+# More events than this waiting for the disk, and the simulation waits too: memory is bounded.
+QUEUE_MAX = 200_000
+
+# The queue's entries: (event, time_ns, ...).
+_INPUTS, _HASH, _ROW, _OUTCOME, _SKIP = range(5)
+
+
+class LogWriter:
+    """Appends to one log file. One thread calls the `put_*` methods; any thread may wait."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durability: Durability,
+        position_ns: Callable[[], int],
+        header: Row | None = None,
+        tail: tuple[int, bytes] = (0, GENESIS),
+        page_size: int = 4096,
+    ) -> None:
+        if durability not in _SYNCHRONOUS:
+            raise RecordingError(
+                f"there is no durability {durability!r}",
+                hint='use "instant", "group" or "none"',
+            )
+        self.path = path
+        self.durability: Durability = durability
+        #: The highest sequence number of an input that is durable; 0 before the first.
+        self.durable_seq = 0
+        #: Every instant before this time is durable.
+        self.durable_ns = -1
+        self.failure: LogWriteError | None = None
+        #: Called once, on the thread that noticed, when the log cannot be written any more.
+        self.on_failure: Callable[[], None] | None = None
+        self._position_ns = position_ns
+        self._next_number, self._link = tail
+        self._events: list[Any] = []
+        self.append: Callable[[tuple[Any, ...]], None] = self._events.append
+        self._names: tuple[str, ...] = ()
+        self._held = _HeldHashes()
+        self._commit_lock = threading.Lock()
+        self._durable = threading.Condition()
+        self._callbacks: list[tuple[int, Callable[[], None]]] = []
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._idle = False
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._db = self._connect(header, page_size)
+
+    # ------------------------------------------------------------------ opening
+
+    def _connect(self, header: Row | None, page_size: int) -> sqlite3.Connection:
+        """A new log with its `header`, or an existing one to be continued at its tail."""
+        if header is not None and self.path.exists() and self.path.stat().st_size > 0:
+            raise RecordingError(
+                f"{self.path} exists already, and a log is never overwritten",
+                hint="choose another name, or continue it with `mainspring resume`",
+            )
+        db = None
+        try:
+            db = sqlite3.connect(
+                self.path, timeout=5.0, isolation_level=None, check_same_thread=False
+            )
+            self._db = db
+            if header is not None:
+                db.execute(f"PRAGMA page_size = {page_size}")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}")
+            if header is not None:
+                self._create(db, header)
+            else:
+                check_identity(db, self.path)
+        except sqlite3.Error as error:
+            if db is not None:
+                db.close()
+            raise LogWriteError(
+                f"{self.path} cannot be {'continued' if header is None else 'created'}: {error}"
+            ) from error
+        except BaseException:
+            if db is not None:
+                db.close()
+            raise
+        return db
+
+    def _create(self, db: sqlite3.Connection, header: Row) -> None:
+        # Tables and header are one transaction: a file without a header is no log at all.
+        db.execute("BEGIN IMMEDIATE")
+        create_schema(db)
+        self._insert([header])
+        db.execute("COMMIT")
+        _sync_folder(self.path)
+
+    def start(self) -> None:
+        """Start the writer thread. Until then, and in "instant", commits happen in `flush`."""
+        if self.durability == "instant" or self._thread is not None:
+            return
+        self._thread = threading.Thread(
+            target=self._loop, name=f"mainspring-log {self.path.name}", daemon=True
+        )
+        self._thread.start()
+        # A run that ends without close() still gets its last group onto the disk.
+        atexit.register(_close_at_exit, weakref.ref(self))
+
+    # ------------------------------------------------------------------ the simulation's side
+
+    def put_inputs(self, time_ns: int, last_seq: int, encoded: bytes) -> None:
+        """One instant's inputs, encoded by `encode_input_group`."""
+        self.append((_INPUTS, time_ns, last_seq, encoded))
+        if self._idle:
+            self._wake.set()
+
+    def put_hash(self, time_ns: int, digest: bytes, parts: bytes) -> None:
+        """The state's hash after an instant, and those of its parts (see `put_hash_names`)."""
+        self.append((_HASH, time_ns, digest, parts))
+
+    def put_hash_names(self, names: Sequence[str]) -> None:
+        """What the parts in the hashes from here on are called."""
+        self.append((_HASH, None, tuple(names), b""))
+
+    def put_outcome(self, time_ns: int, encoded: bytes) -> None:
+        """What became of an input."""
+        self.append((_OUTCOME, time_ns, encoded))
+
+    def put_skip(self, from_ns: int, to_ns: int, encoded: bytes) -> None:
+        """Simulation time that a run in game mode left out."""
+        self.append((_SKIP, from_ns, to_ns, encoded))
+        if self._idle:
+            self._wake.set()
+
+    def put_row(self, row: Row) -> None:
+        """A record of its own: a snapshot, an end."""
+        self.append((_ROW, row.first_ns, row))
+        if self._idle:
+            self._wake.set()
+
+    def throttle(self) -> None:
+        """Wait while more is queued than memory should hold, and raise when the log has failed."""
+        if self.failure is not None:
+            raise self.failure
+        if len(self._events) > QUEUE_MAX:
+            self.flush()
+
+    # ------------------------------------------------------------------ waiting
+
+    def flush(self) -> None:
+        """Commit, on this thread, everything that was put before the call."""
+        with self._commit_lock:
+            self._commit(everything=True)
+        if self.failure is not None:
+            raise self.failure
+
+    def wait_durable(self, seq: int, timeout_s: float | None = None) -> bool:
+        """Wait until the input `seq` is durable. False after `timeout_s` seconds."""
+        with self._durable:
+            self._hurry.set()
+            self._wake.set()
+            settled = self._durable.wait_for(
+                lambda: self.durable_seq >= seq or self.failure is not None or self._closing,
+                timeout_s,
+            )
+            if self.durable_seq >= seq:
+                return True
+            if settled and self.failure is not None:
+                raise self.failure
+            if settled:
+                raise LogWriteError(f"{self.path} was closed before input {seq} was drained")
+            return False
+
+    def when_durable(self, seq: int, callback: Callable[[], None]) -> None:
+        """Call `callback` once the input `seq` is durable: at once, or from the writer thread."""
+        with self._durable:
+            if self.durable_seq < seq:
+                self._callbacks.append((seq, callback))
+                self._hurry.set()
+                return
+        callback()
+
+    # ------------------------------------------------------------------ the writer's side
+
+    def _loop(self) -> None:
+        while not self._closing and self.failure is None:
+            self._idle = True
+            if not self._events:
+                self._wake.wait(HEARTBEAT_S)
+            self._idle = False
+            self._wake.clear()
+            with self._commit_lock:
+                if not self._closing:
+                    self._commit(everything=False)
+            self._hurry.wait(GROUP_INTERVAL_S)
+            self._hurry.clear()
+
+    def _commit(self, *, everything: bool) -> None:
+        if self.failure is not None:
+            return
+        position_ns = self._position_ns()  # before the events are taken: see the module's promise
+        events = self._events
+        taken = len(events)
+        batch = events[:taken]
+        rows, last_seq = self._rows(batch, everything)
+        if position_ns > self.durable_ns and self._needs_mark(rows, position_ns, everything):
+            rows.append(Row(Kind.MARK, position_ns, position_ns, 1, b""))
+        if rows:
+            try:
+                self._insert(rows)
+            except sqlite3.Error as error:
+                self._fail(error)
+                return
+        del events[:taken]
+        self._settle(last_seq, position_ns if rows else self.durable_ns)
+
+    @staticmethod
+    def _needs_mark(rows: list[Row], position_ns: int, everything: bool) -> bool:
+        # Any row that lies at or after the position says as much as a mark would.
+        return not rows or everything or all(row.last_ns < position_ns for row in rows)
+
+    def _rows(self, batch: list[Any], everything: bool) -> tuple[list[Row], int]:
+        # order: inputs, then outcomes, skips and hashes, then whole rows as they were put
+        inputs: list[bytes] = []
+        outcomes: list[bytes] = []
+        skips: list[bytes] = []
+        spans: dict[int, list[int]] = {}
+        whole: list[Row] = []
+        rows: list[Row] = []
+        last_seq = 0
+        for event in batch:
+            code = event[0]
+            if code == _INPUTS:
+                inputs.append(event[3])
+                last_seq = event[2]
+                spans.setdefault(_INPUTS, [event[1], 0])[1] = event[1]
+            elif code == _HASH:
+                self._held.add(event, rows)
+            elif code == _OUTCOME:
+                outcomes.append(event[2])
+                spans.setdefault(_OUTCOME, [event[1], 0])[1] = event[1]
+            elif code == _SKIP:
+                skips.append(event[3])
+                spans.setdefault(_SKIP, [event[1], 0])[1] = event[2]
+            else:
+                whole.append(event[2])
+        for kind, code, items in (
+            (Kind.INPUTS, _INPUTS, inputs),
+            (Kind.OUTCOMES, _OUTCOME, outcomes),
+            (Kind.SKIPS, _SKIP, skips),
+        ):
+            if items:
+                first_ns, last_ns = spans[code]
+                rows.append(
+                    Row(kind, first_ns, last_ns, len(items), join_list(items, len(items)))
+                )
+        if self._held.due(everything or bool(whole)):
+            rows.append(self._held.take())
+        return rows + whole, last_seq
+
+    def _insert(self, rows: list[Row]) -> None:
+        number, link = self._next_number, self._link
+        values: list[Any] = []
+        for row in rows:
+            digest = body_digest(row.body)
+            link = next_link(
+                link, number, row.kind, row.first_ns, row.last_ns, row.count, digest
+            )
+            values += (
+                number, int(row.kind), row.first_ns, row.last_ns, row.count, digest, link, 0, row.body,
+            )  # fmt: skip
+            number += 1
+        marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?)"] * len(rows))
+        # One statement is one transaction: begun, written, synced without the interpreter.
+        self._db.execute(f"INSERT INTO record VALUES {marks}", values)
+        self._next_number, self._link = number, link
+
+    def _settle(self, last_seq: int, position_ns: int) -> None:
+        with self._durable:
+            self.durable_seq = max(self.durable_seq, last_seq)
+            self.durable_ns = max(self.durable_ns, position_ns)
+            ready = [call for seq, call in self._callbacks if seq <= self.durable_seq]
+            if ready:
+                self._callbacks = [c for c in self._callbacks if c[0] > self.durable_seq]
+            self._durable.notify_all()
+        for call in ready:
+            call()
+
+    def _fail(self, error: sqlite3.Error) -> None:
+        if isinstance(error, sqlite3.IntegrityError):
+            reason, hint = "another process is writing to it", "one run writes to a log at a time"
+        else:
+            reason = str(error)
+            hint = "free some space and continue with `mainspring resume`"
+        with self._durable:
+            self.failure = LogWriteError(
+                f"{self.path} cannot be written any more: {reason}; "
+                f"it holds every instant before {self.durable_ns} ns",
+                hint=hint,
+            )
+            self._durable.notify_all()
+        if self.on_failure is not None:
+            self.on_failure()
+
+    # ------------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Write what is left and let go of the file. Raises when the log has failed."""
+        if self._closing:
+            return
+        thread, self._thread = self._thread, None
+        with self._commit_lock:
+            self._commit(everything=True)
+            self._closing = True
+        self._wake.set()
+        self._hurry.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        with self._durable:
+            self._durable.notify_all()
+        try:
+            if self.failure is None:
+                # A finished log is one file that also opens from a read-only folder.
+                self._db.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error:
+            pass  # somebody reads it right now; the next one to close it tidies up
+        finally:
+            self._db.close()
+        if self.failure is not None:
+            raise self.failure
+
+
+class _HeldHashes:
+    """Hashes on their way into a chunk."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._times: list[int] = []
+        self._hashes: list[bytes] = []
+        self._parts: list[bytes] = []
+        self._since_s = 0.0
+
+    def add(self, event: tuple[Any, ...], rows: list[Row]) -> None:
+        _, time_ns, digest, parts = event
+        if time_ns is None:
+            if self._times:
+                rows.append(self.take())
+            self._names = digest
+            return
+        if not self._times:
+            self._since_s = time.monotonic()
+        self._times.append(time_ns)
+        self._hashes.append(digest)
+        self._parts.append(parts)
+
+    def due(self, everything: bool) -> bool:
+        if not self._times:
+            return False
+        return (
+            everything
+            or len(self._times) >= HASH_CHUNK
+            or time.monotonic() - self._since_s >= HASH_HOLD_S
+        )
+
+    def take(self) -> Row:
+        body = encode_hashes(self._times, self._hashes, self._names, self._parts)
+        row = Row(Kind.HASHES, self._times[0], self._times[-1], len(self._times), body)
+        self._times, self._hashes, self._parts = [], [], []
+        return row
+
+
+def _sync_folder(path: Path) -> None:
+    # A new file survives a power cut only when its folder's entry does.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _close_at_exit(writer: weakref.ref[LogWriter]) -> None:
+    live = writer()
+    if live is not None and not live._closing and live.failure is None:
+        live.close()
