@@ -36,10 +36,12 @@ struct PyTimeline {
     PyObject* on_begin = nullptr;
     PyObject* on_end = nullptr;
     PyObject* on_call = nullptr;
+    PyObject* on_mark = nullptr;  ///< told of the end of the first instant at or after mark_at
     PyObject* on_error = nullptr;
     PyObject* wall = nullptr;   ///< stands in for CLOCK_MONOTONIC
     PyObject* sleep = nullptr;  ///< stands in for clock_nanosleep
 
+    std::int64_t mark_at = kNever;
     bool changes_waiting = false;
     bool stop_asked = false;
 
@@ -86,7 +88,13 @@ struct PyHost {
         return self.on_begin == nullptr || notify_time(self.on_begin, time_ns);
     }
 
-    bool end(std::int64_t time_ns) { return self.on_end == nullptr || notify_time(self.on_end, time_ns); }
+    bool end(std::int64_t time_ns) {
+        if (time_ns >= self.mark_at) {
+            self.mark_at = kNever;  // the hook sets the next one
+            if (!notify_time(self.on_mark, time_ns)) return false;
+        }
+        return self.on_end == nullptr || notify_time(self.on_end, time_ns);
+    }
 
     [[nodiscard]] bool interrupted() const noexcept { return interrupts != 0; }
     [[nodiscard]] bool stop_asked() const noexcept { return self.stop_asked; }

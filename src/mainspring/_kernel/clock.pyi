@@ -157,7 +157,14 @@ class Timeline:
         """Sleeps without the GIL; False when interrupted."""
 
     def hook(self, name: str, function: object | None) -> None:
-        """Sets a hook: changes, inputs, begin, end, call, error, wall, sleep."""
+        """Sets a hook: changes, inputs, begin, end, call, mark, error, wall, sleep."""
+
+    @property
+    def mark_at(self) -> int:
+        """The hook `mark` is called once, at the end of the first instant at or after this time."""
+
+    @mark_at.setter
+    def mark_at(self, arg: int, /) -> None: ...
 
     def set_swarm(self, swarm: object) -> None: ...
     def set_inbox(self, inbox: mainspring._kernel.inbox.Inbox) -> None: ...

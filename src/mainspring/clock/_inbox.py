@@ -13,7 +13,7 @@ full, `put` raises and nothing is added or dropped.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgspec
@@ -54,6 +54,10 @@ class Inbox:
         self.on_put: Callable[[Input], None] | None = None
         """Called with each input as it is accepted, in sequence order, in the thread that put it.
         If it raises, the input is not accepted."""
+        self.stand_in: Callable[[str, Any, str], int] | None = None
+        """While a run is replayed its inputs come from the log, through `feed`. What is put
+        meanwhile goes here instead of into the queue: kind, payload, source; the result is the
+        sequence number that `put` returns."""
 
     def route(self, kind: str, handler: Handler) -> None:
         """Sends inputs of `kind` to `handler`, which runs at the start of an instant."""
@@ -66,10 +70,9 @@ class Inbox:
 
     def put(self, kind: str, payload: Any, *, source: str = "") -> int:
         """Adds an input and returns its sequence number; may be called from any thread."""
-        if kind not in self._routes:
-            raise InboxRouteError(
-                f"no handler takes inputs of kind {kind!r}", hint=nearest(kind, self._routes)
-            )
+        self._check_route(kind)
+        if self.stand_in is not None:
+            return self.stand_in(kind, payload, source)
         with self._lock:
             given = Input(self._next_seq, kind, payload, source)
             if self._queue.pending >= self._queue.capacity:
@@ -82,6 +85,24 @@ class Inbox:
             self._queue.put(given)
             self._next_seq += 1
         return given.seq
+
+    def feed(self, inputs: Iterable[Input]) -> None:
+        """Adds inputs that have their sequence numbers already, as a replay does."""
+        with self._lock:
+            for given in inputs:
+                self._check_route(given.kind)
+                if not self._queue.put(given):
+                    raise InboxFullError(
+                        f"the inbox is full: {self._queue.capacity} inputs wait",
+                        hint="replay with the capacity of the recorded run",
+                    )
+                self._next_seq = max(self._next_seq, given.seq + 1)
+
+    def _check_route(self, kind: str) -> None:
+        if kind not in self._routes:
+            raise InboxRouteError(
+                f"no handler takes inputs of kind {kind!r}", hint=nearest(kind, self._routes)
+            )
 
     def drain(self) -> list[Input]:
         """Takes everything that waits, in sequence order. The timeline calls this (I3)."""

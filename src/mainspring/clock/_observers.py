@@ -6,6 +6,7 @@ all an instant pays for one comparison. Observers look and never touch.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -58,6 +59,7 @@ Observer: TypeAlias = (
 
 _METHODS = ("inputs", "begin_instant", "end_instant", "called", "skipped", "error", "frame")
 # Those the kernel calls itself, by the name of its hook.
+_NEVER = 2**63 - 1
 _HOOKS = {"begin_instant": "begin", "end_instant": "end", "called": "call"}
 
 
@@ -68,6 +70,9 @@ class Observers:
         self._kernel = kernel
         self._all: list[Observer] = []
         self._tell: dict[str, list[Callable[..., object]]] = {name: [] for name in _METHODS}
+        self._marks: list[tuple[int, int, Callable[[int], object]]] = []
+        self._asked = 0
+        kernel.hook("mark", self._tell_marks)
 
     def add(self, observer: Observer) -> None:
         """Adds an observer; it must have one of the methods at least."""
@@ -82,6 +87,29 @@ class Observers:
         """Removes an observer."""
         self._all.remove(observer)
         self._rebuild()
+
+    def once_after(self, time_ns: int, tell: Callable[[int], object]) -> None:
+        """Calls `tell(time_ns)` once, at the end of the first instant at or after `time_ns`.
+
+        For those who look now and then: the instants between pay nothing."""
+        self._asked += 1
+        heapq.heappush(self._marks, (time_ns, self._asked, tell))
+        self._kernel.mark_at = self._marks[0][0]
+
+    def cancel(self, tell: Callable[[int], object]) -> None:
+        """Forgets every `once_after` that would call `tell`."""
+        self._marks = [mark for mark in self._marks if mark[2] != tell]
+        heapq.heapify(self._marks)
+        self._kernel.mark_at = self._marks[0][0] if self._marks else _NEVER
+
+    def _tell_marks(self, time_ns: int) -> None:
+        due = []
+        while self._marks and self._marks[0][0] <= time_ns:
+            due.append(heapq.heappop(self._marks)[2])
+        # order: time asked for, then the order of asking
+        for tell in due:
+            tell(time_ns)
+        self._kernel.mark_at = self._marks[0][0] if self._marks else _NEVER
 
     def __iter__(self) -> Iterator[Observer]:
         return iter(tuple(self._all))
