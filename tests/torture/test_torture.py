@@ -68,7 +68,11 @@ def run_rounds(
 
 def check(results: list[dict[str, object]], rounds: int, seed: str) -> None:
     assert len(results) == rounds
-    bad = [f"seed {seed} round {r['round']}: {r['bad']} after {r['deaths']}" for r in results if r["bad"]]
+    bad = [
+        f"seed {seed} round {r['round']}: {r['bad']} after {r['deaths']}"
+        for r in results
+        if r["bad"]
+    ]
     assert not bad, "\n".join(bad)
     # The rounds are worth something only when every kind of failure came, and work was done.
     deaths = Counter((death[0], death[2]) for r in results for death in r["deaths"])  # type: ignore[attr-defined]
@@ -91,7 +95,5 @@ def test_the_rounds_notice_a_log_that_does_not_sync(
     failing_disk: Path, memory_folder: Path
 ) -> None:
     """A writer with syncing switched off loses acknowledged inputs, and the rounds say so."""
-    results = run_rounds(
-        "writer_rounds.py", failing_disk, memory_folder, 40, "5", "0", "unsynced"
-    )
+    results = run_rounds("writer_rounds.py", failing_disk, memory_folder, 40, "5", "0", "unsynced")
     assert any("lost" in str(r["bad"]) for r in results)

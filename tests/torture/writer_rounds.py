@@ -11,6 +11,7 @@ submitted, in order, once, and the state that follows from them has the hashes l
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -102,7 +103,10 @@ class Life:
                 seq = self.seq
                 self.say("put", seq)
                 item = SimpleNamespace(
-                    seq=seq, kind="x", payload={"v": seq, "fill": "." * rng.randrange(400)}, source=""
+                    seq=seq,
+                    kind="x",
+                    payload={"v": seq, "fill": "." * rng.randrange(400)},
+                    source="",
                 )
                 self.waiting.append(item)
             self.writer.when_durable(seq, lambda seq=seq: self.say("ack", seq))
@@ -140,10 +144,8 @@ class Life:
 
     def _submit_quietly(self, count: int) -> None:
         # A log that failed refuses to wait; the run's own loop ends with the same error.
-        try:
+        with contextlib.suppress(MainspringError):
             self.submit(count)
-        except MainspringError:
-            pass
 
 
 def live(path: Path, mode: int, countdown: int, seed: int, pipe: int) -> None:
@@ -152,7 +154,9 @@ def live(path: Path, mode: int, countdown: int, seed: int, pipe: int) -> None:
     try:
         disk = ctypes.CDLL(None)
         if mode:
-            disk.faultdisk_arm(mode, ctypes.c_long(countdown), ctypes.c_ulonglong(seed), str(path).encode())
+            disk.faultdisk_arm(
+                mode, ctypes.c_long(countdown), ctypes.c_ulonglong(seed), str(path).encode()
+            )
         Life(path, random.Random(seed), pipe).run(40)
     except MainspringError as error:
         os.write(pipe, f"err {type(error).__name__}\n".encode())
@@ -191,7 +195,9 @@ def one_round(folder: Path, number: int, seed: int) -> dict[str, Any]:
                 result["bad"].append(f"life {life}: {rest}")
         died = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         end = "killed" if died else f"exit {os.waitstatus_to_exitcode(status)}"
-        result["deaths"].append([MODES[mode], countdown, end, said[-1] if "err" in said[-1:] else ""])
+        result["deaths"].append(
+            [MODES[mode], countdown, end, said[-1] if "err" in said[-1:] else ""]
+        )
         if not path.exists() or path.stat().st_size == 0:
             path.unlink(missing_ok=True)
             if acknowledged:

@@ -1,11 +1,11 @@
 """What can go wrong with a run log, each with its own name.
 
-    LogError
-    ├── LogFormatError    the file is not a run log, or of a format this version does not know
-    ├── LogCorruptError   a record is damaged, missing or out of place; names the first one
-    ├── LogWriteError     the log cannot be written any more (disk full, file gone)
-    ├── LogBuildError     the scene of a log cannot be built again
-    └── RecordingError    a recording cannot be started or continued as asked
+LogError
+├── LogFormatError    the file is not a run log, or of a format this version does not know
+├── LogCorruptError   a record is damaged, missing or out of place; names the first one
+├── LogWriteError     the log cannot be written any more (disk full, file gone)
+├── LogBuildError     the scene of a log cannot be built again
+└── RecordingError    a recording cannot be started or continued as asked
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Kind(enum.IntEnum):
     EVENTS = 9
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True):
     """A record before it has a place in the chain."""
 
     kind: Kind

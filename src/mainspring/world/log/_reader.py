@@ -178,7 +178,9 @@ class LogReader:
                 hint="install or restore the code the run was recorded with",
             ) from error
         except MainspringError as error:
-            raise LogCorruptError(f"{self.path}: {record}: {error}", record=record.number) from error
+            raise LogCorruptError(
+                f"{self.path}: {record}: {error}", record=record.number
+            ) from error
 
     def of_kind(self, kind: Kind, from_ns: int | None = None) -> Iterator[Record]:
         """Records of one kind in order, from the first that reaches `from_ns` on."""
@@ -236,9 +238,7 @@ class LogReader:
 
     def last(self, kind: Kind) -> Record | None:
         """The newest record of a kind."""
-        for record in self._select(
-            "WHERE kind = ? ORDER BY number DESC LIMIT 1", int(kind)
-        ):
+        for record in self._select("WHERE kind = ? ORDER BY number DESC LIMIT 1", int(kind)):
             return record
         return None
 

@@ -304,9 +304,7 @@ class LogWriter:
         ):
             if items:
                 first_ns, last_ns = spans[code]
-                rows.append(
-                    Row(kind, first_ns, last_ns, len(items), join_list(items, len(items)))
-                )
+                rows.append(Row(kind, first_ns, last_ns, len(items), join_list(items, len(items))))
         if self._held.due(everything or bool(whole)):
             rows.append(self._held.take())
         return rows + whole, last_seq
@@ -316,9 +314,7 @@ class LogWriter:
         values: list[Any] = []
         for row in rows:
             digest = body_digest(row.body)
-            link = next_link(
-                link, number, row.kind, row.first_ns, row.last_ns, row.count, digest
-            )
+            link = next_link(link, number, row.kind, row.first_ns, row.last_ns, row.count, digest)
             values += (
                 number, int(row.kind), row.first_ns, row.last_ns, row.count, digest, link, 0, row.body,
             )  # fmt: skip
