@@ -22,6 +22,7 @@ from mainspring.clock import (
     TimeMode,
 )
 from mainspring.errors import MainspringError, MissingExtraError, StateError
+from mainspring.scene import Scene, SceneError, SceneWarning, Script, SettingsError, Subsystem
 
 __all__ = [
     "CallbackError",
@@ -41,8 +42,14 @@ __all__ = [
     "RunEnd",
     "RunReport",
     "Runner",
+    "Scene",
+    "SceneError",
+    "SceneWarning",
+    "Script",
+    "SettingsError",
     "StateError",
     "StepContext",
+    "Subsystem",
     "TimeManager",
     "TimeMode",
     "__version__",

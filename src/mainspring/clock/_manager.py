@@ -85,6 +85,8 @@ class TimeManager:
         """How often `run` begins a frame."""
         self.measure_every = _SAMPLE_EVERY
         """Outside frames, one instant in this many is measured for `statistics()`."""
+        self.free_check: Callable[[], object] | None = None
+        """Called before and after each free update; a difference is an error."""
         self._kernel = Timeline()
         self._owner = threading.get_ident()
         self._changes: list[Callable[[], None]] = []
@@ -687,13 +689,25 @@ class TimeManager:
             return
         frame = FrameContext(self, self._frames, elapsed_ns)
         for free in chosen:
+            before = self.free_check() if self.free_check is not None else None
             try:
                 free.callback(frame)
             except Exception as error:
                 raise CallbackError(
-                    scene=self.name, callback=free.name, runner="none", phase=str(phase),
-                    step=self._frames, time_ns=self.now, cause=error,
-                ) from error  # fmt: skip
+                    scene=self.name,
+                    callback=free.name,
+                    runner="none",
+                    phase=str(phase),
+                    step=self._frames,
+                    time_ns=self.now,
+                    cause=error,
+                ) from error
+            if self.free_check is not None and self.free_check() != before:
+                raise ClockError(
+                    f"free update {free.name!r} changed the state of {self.name!r}",
+                    hint="free updates may look, never touch: register it with a runner, or put "
+                    "an input into the inbox",
+                )
 
 
 def _holds_ctrl_c() -> bool:

@@ -1,0 +1,384 @@
+"""The scene: one time manager, and everything that lives on it.
+
+    >>> class Hello(Script):
+    ...     def on_update(self, ts):
+    ...         print(f"{self.context.time / 1e9:.2f} s")
+    >>> scene = Scene()
+    >>> _ = scene.add(Hello())
+    >>> _ = scene.advance(seconds=0.05)
+    0.00 s
+    0.02 s
+    0.04 s
+
+A scene starts by itself at its first advance. Everything in it that has state is a part:
+`save` encodes each, `restore` puts each back, `hash` is one number over all.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from mainspring.clock import (
+    DEFAULT_RUNNERS,
+    FrameContext,
+    FrameReport,
+    FreeRegistration,
+    Inbox,
+    Phase,
+    RateLike,
+    Registration,
+    Runner,
+    RunReport,
+    TimeManager,
+    TimeMode,
+)
+from mainspring.errors import StateError, nearest
+from mainspring.scene._random import RandomStreams
+from mainspring.scene._script import Binding, Bindings, Script
+from mainspring.scene._subsystem import Subsystem
+from mainspring.scene.errors import SceneError, SceneWarning
+from mainspring.state import Stateful, decode, digest, encode
+
+__all__ = ["Scene"]
+
+_Part = TypeVar("_Part", Script, Subsystem)
+
+
+class Scene:
+    """A simulation: a timeline, scripts, subsystems and whatever else was attached."""
+
+    def __init__(
+        self,
+        name: str = "scene",
+        *,
+        seed: int = 0,
+        runners: Iterable[tuple[str, RateLike]] = DEFAULT_RUNNERS,
+        mode: TimeMode | str = TimeMode.SIM_REALTIME,
+    ) -> None:
+        self.name = name
+        self.time = TimeManager(runners=runners, mode=mode, name=name)
+        self.random = RandomStreams(seed)
+        self.bindings = Bindings(self)
+        self.scripts: dict[str, Script] = {}
+        self.subsystems: dict[str, Subsystem] = {}
+        self._parts: dict[str, Stateful] = {
+            "clock": self.time,
+            "inbox": self.time.inbox,
+            "random": self.random,
+        }
+        self._attached: dict[str, Any] = {}
+        self._places: dict[tuple[str, str], Registration | FreeRegistration] = {}
+        self._started = False
+        self._initial: dict[str, bytes | StateError] = {}
+
+    @property
+    def inbox(self) -> Inbox:
+        """The one way in from outside."""
+        return self.time.inbox
+
+    @property
+    def seed(self) -> int:
+        """What every random stream is seeded by."""
+        return self.random.seed
+
+    @property
+    def parts(self) -> dict[str, Stateful]:
+        """Everything that is state, by name, in the order it is saved and restored."""
+        return dict(self._parts)
+
+    @property
+    def started(self) -> bool:
+        """Whether `start` has run, and `stop` has not since."""
+        return self._started
+
+    # -- building ------------------------------------------------------------------------
+
+    def add(
+        self,
+        part: _Part,
+        *,
+        name: str | None = None,
+        runner: Runner | int | str | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+    ) -> _Part:
+        """Adds a script or a subsystem; the place is a subsystem's own."""
+        if isinstance(part, Script):
+            if not (runner is None and phase is None and priority is None):
+                raise SceneError(
+                    "a script's callbacks are placed by the scene's bindings",
+                    hint='set scene.bindings["on_update"].runner and its like',
+                )
+            self._add_script(part, name)
+        elif isinstance(part, Subsystem):
+            self._add_subsystem(part, name, runner, phase, priority)
+        else:
+            raise SceneError(
+                f"{part!r} is neither a script nor a subsystem",
+                hint="derive from mainspring.Script or mainspring.Subsystem, or register a "
+                "function with scene.time.register",
+            )
+        return part
+
+    def _add_script(self, script: Script, name: str | None) -> None:
+        script.name = self._free_name(name or script.name or type(script).__name__, self.scripts)
+        script._scene = self
+        self.scripts[script.name] = script
+        self._parts[f"scripts/{script.name}"] = script
+        for binding in self.bindings:
+            if getattr(type(script), binding.name) is getattr(Script, binding.name):
+                continue
+            self._bind(script, binding)
+            if not binding.enabled:
+                warnings.warn(
+                    f"script {script.name!r} overrides {binding.name}, which is off in scene "
+                    f"{self.name!r}; switch it on with "
+                    f"scene.bindings[{binding.name!r}].enabled = True",
+                    SceneWarning,
+                    stacklevel=3,
+                )
+        if self._started:
+            script.on_start()
+
+    def _bind(self, script: Script, binding: Binding) -> None:
+        callback = getattr(script, binding.name)
+        label = f"{script.name}.{binding.name}"
+        place: Registration | FreeRegistration
+        if binding.free:
+
+            def once_a_frame(frame: FrameContext) -> None:
+                callback(frame.ts)
+
+            place = self.time.register_free(
+                once_a_frame,
+                int(binding.phase),
+                binding.priority,
+                name=label,
+                enabled=binding.enabled,
+            )
+        else:
+            place = self.time._register(
+                callback,
+                runner=binding.runner,
+                phase=int(binding.phase),
+                priority=binding.priority,
+                name=label,
+                enabled=binding.enabled,
+                wants_ts=True,
+            )
+        self._places[script.name, binding.name] = place
+
+    def _rebind(self, binding: Binding) -> None:
+        for (_, callback), place in self._places.items():
+            if callback != binding.name:
+                continue
+            if isinstance(place, Registration):
+                place.move(
+                    runner=binding.runner, phase=int(binding.phase), priority=binding.priority
+                )
+            else:
+                place.priority = binding.priority
+            place.enabled = binding.enabled
+
+    def _add_subsystem(
+        self,
+        part: Subsystem,
+        name: str | None,
+        runner: Runner | int | str | None,
+        phase: Phase | int | str | None,
+        priority: int | None,
+    ) -> None:
+        part.name = self._free_name(name or part.name or type(part).__name__, self.subsystems)
+        self.subsystems[part.name] = part
+        self._parts[f"subsystems/{part.name}"] = part
+        if type(part).step is not Subsystem.step:
+            self.time.register(
+                part.step,
+                runner=part.default_runner if runner is None else runner,
+                phase=part.default_phase if phase is None else phase,
+                priority=part.default_priority if priority is None else priority,
+                name=part.name,
+            )
+        part.attach(self)
+        if self._started:
+            part.start()
+
+    @staticmethod
+    def _free_name(wanted: str, taken: dict[str, Any]) -> str:
+        name, again = wanted, 2
+        while name in taken:
+            name, again = f"{wanted}_{again}", again + 1
+        return name
+
+    def remove(self, part: Script | Subsystem | str) -> None:
+        """Takes a script or a subsystem out of the scene."""
+        name = part if isinstance(part, str) else part.name
+        if name in self.scripts:
+            script = self.scripts.pop(name)
+            if self._started:
+                script.on_stop()
+            for key in [k for k in self._places if k[0] == name]:
+                self._places.pop(key).remove()
+            del self._parts[f"scripts/{name}"]
+            script._scene = None
+        elif name in self.subsystems:
+            subsystem = self.subsystems.pop(name)
+            if self._started:
+                subsystem.stop()
+            for registration in self.time.registrations:
+                if getattr(registration.callback, "__self__", None) is subsystem:
+                    registration.remove()
+            del self._parts[f"subsystems/{name}"]
+        else:
+            known = [*self.scripts, *self.subsystems]
+            raise SceneError(f"there is nothing called {name!r} here", hint=nearest(name, known))
+
+    def attach(self, name: str, part: Any) -> None:
+        """Makes `part` reachable as `scene.<name>`, and part of the state when it has `save` and
+        `restore`."""
+        if name in self._attached or hasattr(type(self), name) or name in self.__dict__:
+            raise SceneError(f"scene {self.name!r} has a {name!r} already")
+        self._attached[name] = part
+        if isinstance(part, Stateful):
+            self._parts[name] = part
+
+    def __getattr__(self, name: str) -> Any:
+        attached = self.__dict__.get("_attached", {})
+        if name in attached:
+            return attached[name]
+        raise AttributeError(
+            f"scene {self.__dict__.get('name')!r} has no {name!r}"
+            + (f"; {nearest(name, attached)}" if attached else "; nothing was attached to it")
+        )
+
+    # -- life cycle ----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts subsystems, then scripts, in the order they were added. Advancing does it."""
+        if self._started:
+            return
+        self._initial = {}
+        for name, part in self._parts.items():
+            try:
+                self._initial[name] = encode(part.save(), name)
+            except StateError as error:
+                self._initial[name] = error
+        self._started = True
+        started: list[Callable[[], None]] = []
+        try:
+            for subsystem in self.subsystems.values():
+                subsystem.start()
+                started.append(subsystem.stop)
+            for script in self.scripts.values():
+                script.on_start()
+                started.append(script.on_stop)
+        except BaseException:
+            self._started = False
+            for stop in reversed(started):
+                stop()
+            raise
+
+    def stop(self) -> None:
+        """Stops scripts, then subsystems, in the reverse order of starting."""
+        if not self._started:
+            return
+        self._started = False
+        for script in reversed(self.scripts.values()):
+            script.on_stop()
+        for subsystem in reversed(self.subsystems.values()):
+            subsystem.stop()
+
+    def reset(self) -> None:
+        """Back to before the first instant: time 0, and every part as it was before it started."""
+        initial = self._initial
+        self.stop()
+        self.time.reset()
+        for name, saved in initial.items():
+            if name == "clock" or name not in self._parts:
+                continue
+            if isinstance(saved, StateError):
+                warnings.warn(
+                    f"{name} keeps what it holds, because it cannot be saved: {saved.message}",
+                    SceneWarning,
+                    stacklevel=2,
+                )
+            else:
+                self._parts[name].restore(decode(saved))
+
+    # -- advancing -----------------------------------------------------------------------
+
+    def advance(
+        self,
+        seconds: float | Fraction | None = None,
+        *,
+        ns: int | None = None,
+        instants: int | None = None,
+        steps: int | None = None,
+        runner: Runner | int | str | None = None,
+    ) -> RunReport:
+        """Runs deterministically, as fast as it goes: every instant in `[now, now + d)`, or a
+        number of instants, or of one runner's steps."""
+        self.start()
+        return self.time.advance(seconds, ns=ns, instants=instants, steps=steps, runner=runner)
+
+    def frame(self, elapsed_ns: int) -> FrameReport:
+        """One frame after `elapsed_ns` of wall time, in the current mode."""
+        self.start()
+        return self.time.frame(elapsed_ns)
+
+    def run(
+        self,
+        seconds: float | Fraction | None = None,
+        *,
+        mode: TimeMode | str | None = None,
+        progress: Callable[[RunReport], object] | None = None,
+    ) -> RunReport:
+        """Runs the outer loop for real, frame after frame, until the end or Ctrl-C."""
+        self.start()
+        return self.time.run(seconds, mode=mode, progress=progress)
+
+    # -- state ---------------------------------------------------------------------------
+
+    def save(self) -> dict[str, bytes]:
+        """The complete state, encoded part by part."""
+        return {name: encode(part.save(), name) for name, part in self._parts.items()}
+
+    def restore(self, state: dict[str, bytes]) -> None:
+        """Leaves the scene as it was when `state` was saved; it must be built in the same way."""
+        missing = [name for name in state if name not in self._parts]
+        extra = [name for name in self._parts if name not in state]
+        if missing or extra:
+            raise SceneError(
+                "the saved state is of another scene: "
+                + "; ".join(
+                    [
+                        *(f"{name} is missing here" for name in missing),
+                        *(f"{name} is not in the state" for name in extra),
+                    ]
+                ),
+                hint="restore into a scene built in the same way",
+            )
+        self.start()
+        for name, part in self._parts.items():
+            part.restore(decode(state[name]))
+
+    def part_hashes(self) -> dict[str, bytes]:
+        """A 16-byte hash of each part."""
+        return {name: digest(part.save(), name) for name, part in self._parts.items()}
+
+    def hash(self) -> bytes:
+        """A 16-byte hash of the complete state."""
+        return digest(self.part_hashes())
+
+    def check_free_updates(self, on: bool = True) -> None:
+        """Proves, at the price of two hashes each, that free updates only look."""
+        self.time.free_check = self.hash if on else None
+
+    def __repr__(self) -> str:
+        return (
+            f"Scene({self.name!r}, {len(self.time.runners)} runners, {len(self.scripts)} scripts, "
+            f"{len(self.subsystems)} subsystems, now {self.time.now / 1e9:.9g} s)"
+        )
