@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["MainspringError", "MissingExtraError", "StateError", "nearest"]
+__all__ = ["MainspringError", "MissingExtraError", "StateError", "did_you_mean", "nearest"]
 
 
 class MainspringError(Exception):
@@ -46,6 +46,12 @@ class MissingExtraError(MainspringError, ImportError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown `name`: the closest known one, and all of them."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    listed = ", ".join(names) if names else "none"
-    return f"did you mean {close[0]!r}? known: {listed}" if close else f"known: {listed}"
+    listed = f"known: {', '.join(names) if names else 'none'}"
+    guess = did_you_mean(name, names)
+    return f"{guess} {listed}" if guess else listed
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?`, or nothing when no known name is close."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else ""

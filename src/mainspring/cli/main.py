@@ -1,1 +1,85 @@
-def main() -> None: ...
+"""The command line. Each module of this folder adds the commands of one layer.
+
+Exit codes: 0 done; 1 the run, or a check, failed; 2 a wrong command line or file; 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from typing import Annotated
+
+import typer
+
+from mainspring._version import __version__
+from mainspring.errors import MainspringError
+
+__all__ = ["app", "main"]
+
+# Which module adds which commands, in the order `mainspring --help` shows them.
+_MODULES = ("scene", "project", "log", "graph", "capture")
+
+app = typer.Typer(
+    name="mainspring",
+    help="One clock, one inbox and one log under robot simulations, agent worlds and dataflow.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mainspring {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+for _name in _MODULES:
+    if importlib.util.find_spec(f"mainspring.cli.{_name}") is not None:
+        importlib.import_module(f"mainspring.cli.{_name}").register(app)
+
+
+def main() -> None:
+    """Runs the command line; an error of ours is shown without a traceback."""
+    try:
+        app()
+    except MainspringError as error:
+        show_error(error)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def show_error(error: MainspringError) -> None:
+    """An error as people read it: what was wrong, then the hint; a user's traceback last."""
+    from rich.console import Console
+    from rich.traceback import Traceback
+
+    console = Console(stderr=True, highlight=False)
+    cause = error.__cause__
+    if cause is not None and not isinstance(cause, MainspringError):
+        console.print(Traceback.from_exception(type(cause), cause, cause.__traceback__))
+    console.print(f"error: {error.message}", style="bold red", markup=False, soft_wrap=True)
+    if error.hint:
+        console.print(f"hint: {error.hint}", markup=False, soft_wrap=True)
+
+
+def exit_code(error: MainspringError) -> int:
+    """2 for what the user wrote wrongly, 1 for what went wrong while running."""
+    from mainspring.clock import CallbackError
+
+    return 1 if isinstance(error, CallbackError) else 2

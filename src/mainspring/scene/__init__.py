@@ -3,9 +3,12 @@
 Begin with `Scene`.
 """
 
+from mainspring.scene._entry import open_scene
 from mainspring.scene._random import RandomStreams
 from mainspring.scene._scene import Scene
+from mainspring.scene._schema import json_schema
 from mainspring.scene._script import LIFECYCLE, Binding, Bindings, Script
+from mainspring.scene._settings import SceneSettings, load_scene, read_settings, write_settings
 from mainspring.scene._subsystem import Subsystem
 from mainspring.scene.errors import EntryError, Fault, SceneError, SceneWarning, SettingsError
 
@@ -18,8 +21,14 @@ __all__ = [
     "RandomStreams",
     "Scene",
     "SceneError",
+    "SceneSettings",
     "SceneWarning",
     "Script",
     "SettingsError",
     "Subsystem",
+    "json_schema",
+    "load_scene",
+    "open_scene",
+    "read_settings",
+    "write_settings",
 ]

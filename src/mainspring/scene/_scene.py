@@ -19,7 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mainspring.clock import (
     DEFAULT_RUNNERS,
@@ -41,6 +41,9 @@ from mainspring.scene._script import Binding, Bindings, Script
 from mainspring.scene._subsystem import Subsystem
 from mainspring.scene.errors import SceneError, SceneWarning
 from mainspring.state import Stateful, decode, digest, encode
+
+if TYPE_CHECKING:
+    from mainspring.scene._settings import SceneSettings
 
 __all__ = ["Scene"]
 
@@ -71,6 +74,8 @@ class Scene:
         }
         self._attached: dict[str, Any] = {}
         self._places: dict[tuple[str, str], Registration | FreeRegistration] = {}
+        self.settings: SceneSettings | None = None
+        """What its scene file said, when it came from one."""
         self._started = False
         self._initial: dict[str, bytes | StateError] = {}
 

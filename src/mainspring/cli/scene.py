@@ -1,0 +1,183 @@
+"""`mainspring run`, `check`, `order`, `timeline`: scenes from the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["register"]
+
+Target = Annotated[
+    str, typer.Argument(help="A scene file, file.py:function or module:function.", metavar="SCENE")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command()(run)
+    app.command()(check)
+    app.command()(order)
+    app.command()(timeline)
+
+
+def run(
+    scene: Target,
+    seconds: Annotated[
+        str | None, typer.Option("--seconds", "-s", help="Sim time to run: 10, 250ms, 3m.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="The time mode, instead of the scene's.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    progress: Annotated[bool, typer.Option(help="Show a progress bar in a terminal.")] = True,
+) -> None:
+    """Runs a scene until its end or Ctrl-C."""
+    import msgspec
+    from rich.console import Console
+
+    from mainspring.cli._show import parse_seconds, run_progress
+    from mainspring.clock import RunEnd
+    from mainspring.scene import open_scene
+
+    try:
+        span = None if seconds is None else parse_seconds(seconds)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--seconds") from None
+    opened = open_scene(scene)
+    console = Console(stderr=True)
+    shown = progress and not as_json and console.is_terminal
+    try:
+        with run_progress(console, opened.time, span, shown) as tell:
+            report = opened.run(
+                None if span is None else _exact_seconds(span), mode=mode, progress=tell
+            )
+    finally:
+        if opened.time.failure is None:
+            opened.stop()
+    if as_json:
+        statistics = opened.time.statistics()
+        told = {"report": report, "statistics": statistics}
+        sys.stdout.write(msgspec.json.encode(told, enc_hook=str).decode() + "\n")
+    else:
+        _print_summary(opened, report)
+    if report.reason is RunEnd.INTERRUPTED:
+        raise typer.Exit(130)
+
+
+def _exact_seconds(ns: int) -> Any:
+    from fractions import Fraction
+
+    return Fraction(ns, 1_000_000_000)
+
+
+def _print_summary(scene: Any, report: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from mainspring.cli._show import duration
+
+    console = Console()
+    statistics = scene.time.statistics()
+    console.print(
+        f"[bold]{scene.name}[/bold] {report.reason}: {report.sim_seconds:.9g} s simulated in "
+        f"{report.wall_seconds:.3g} s (×{report.real_time_factor:.3g}), "
+        f"{report.instants} instants, {report.shared} shared"
+    )
+    if report.forgiven_ns or report.skipped_ns:
+        console.print(
+            f"forgiven {duration(report.forgiven_ns)}, skipped {duration(report.skipped_ns)}"
+        )
+    table = Table("runner", "rate", *_right("steps", "shared", "late", "skipped", "late p99"))
+    for r in statistics.runners.values():
+        late = duration(r.lateness.p99_ns) if r.lateness.samples else "-"
+        counts = [str(n) for n in (r.steps, r.shared, r.late, r.skipped)]
+        table.add_row(r.name, str(r.rate), *counts, late)
+    console.print(table)
+    if not statistics.callbacks:
+        return
+    table = Table("callback", "runner", "phase", *_right("steps", "mean", "p99", "max"))
+    for c in statistics.callbacks.values():
+        costs = [duration(n) for n in (c.cost.mean_ns, c.cost.p99_ns, c.cost.max_ns)]
+        table.add_row(c.name, c.runner, str(c.phase), str(c.steps), *costs)
+    console.print(table)
+
+
+def _right(*names: str) -> list[Any]:
+    from rich.table import Column
+
+    return [Column(name, justify="right") for name in names]
+
+
+def check(
+    scene: Annotated[
+        str | None, typer.Argument(help="A scene file.", metavar="SCENE", show_default=False)
+    ] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of scene files instead.")
+    ] = False,
+) -> None:
+    """Checks a scene file and everything it names, and says every fault at once."""
+    import json
+
+    from mainspring.scene import json_schema, open_scene
+
+    if schema:
+        typer.echo(json.dumps(json_schema(), indent=2))
+        return
+    if scene is None:
+        raise typer.BadParameter("name a scene file", param_hint="SCENE")
+    opened = open_scene(scene)
+    typer.echo(
+        f"{scene} is fine: {len(opened.time.runners)} runners, "
+        f"{len(opened.time.registrations)} callbacks, {len(opened.subsystems)} subsystems"
+    )
+
+
+def order(
+    scene: Target,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Shows everything a scene runs, in its resolved order."""
+    import msgspec
+    from rich.console import Console
+    from rich.table import Table
+
+    from mainspring.scene import open_scene
+
+    rows = open_scene(scene).time.execution_order()
+    if as_json:
+        typer.echo(msgspec.json.encode(rows, enc_hook=str).decode())
+        return
+    table = Table("phase", *_right("priority"), "callback", "runner", "rate", "enabled")
+    for row in rows:
+        state = "yes" if row.enabled else "no"
+        table.add_row(str(row.phase), str(row.priority), row.name, row.runner, str(row.rate), state)
+    Console().print(table)
+
+
+def timeline(
+    scene: Annotated[
+        str | None,
+        typer.Argument(help="A scene; the default scene when left out.", metavar="SCENE"),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="How far: 250ms, 1s; one cycle when left out.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw it into this SVG file.")] = None,
+) -> None:
+    """Shows when each runner steps, and where they meet."""
+    from mainspring.cli._show import parse_seconds
+    from mainspring.scene import Scene, open_scene
+    from mainspring.scene.timeline import draw_svg, draw_text, one_cycle_ns
+
+    opened = Scene() if scene is None else open_scene(scene)
+    try:
+        span = one_cycle_ns(opened.time) if until is None else parse_seconds(until)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--until") from None
+    if svg is not None:
+        svg.write_text(draw_svg(opened.time, span), encoding="utf-8")
+        typer.echo(f"wrote {svg}")
+    else:
+        typer.echo(draw_text(opened.time, span))

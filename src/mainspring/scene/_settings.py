@@ -1,0 +1,292 @@
+"""Scene files: a scene as one TOML file, read whole or not at all, written with its comments kept.
+
+A wrong file is refused with every fault at once, each with its line, what was found, what is
+allowed and the nearest valid name. docs/reference/scene-file.md lists the keys.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Table
+
+from mainspring.clock import DEFAULT_RUNNERS, Phase, Rate, RateLike, TimeMode
+from mainspring.errors import did_you_mean
+from mainspring.scene._entry import import_class
+from mainspring.scene._lines import line_of, locate
+from mainspring.scene._scene import Scene
+from mainspring.scene._schema import BINDING, RUNNER, SCENE, SCRIPT, SUBSYSTEM, Key
+from mainspring.scene._script import LIFECYCLE, Script
+from mainspring.scene._subsystem import Subsystem
+from mainspring.scene.errors import EntryError, Fault, SceneError, SettingsError
+
+__all__ = ["SceneSettings", "load_scene", "read_settings", "write_settings"]
+
+MAX_RUNNERS = 8
+_TOP = ("scene", "runner", "bindings", "script", "subsystem")
+
+
+class SceneSettings(msgspec.Struct):
+    """What a scene file says, as plain data. Only what stands in the file is there."""
+
+    scene: dict[str, Any] = {}
+    runner: list[dict[str, Any]] = []
+    bindings: dict[str, dict[str, Any]] = {}
+    script: list[dict[str, Any]] = []
+    subsystem: list[dict[str, Any]] = []
+    source: str = "settings"
+    lines: dict[str, int] = {}
+
+
+def load_scene(path: str | os.PathLike[str]) -> Scene:
+    """Builds the scene a file describes."""
+    path = Path(path)
+    return build(read_settings(path), folder=path.resolve().parent)
+
+
+def read_settings(path: str | os.PathLike[str]) -> SceneSettings:
+    """Reads and checks a scene file without importing or building anything."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SceneError(
+            f"there is no scene file {str(path)!r}",
+            hint="`mainspring new` makes a project with one",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SceneError(f"scene file {str(path)!r} cannot be read: {error}") from error
+    return parse_settings(text, source=str(path))
+
+
+def parse_settings(text: str, source: str = "settings") -> SceneSettings:
+    """Checks the text of a scene file and gives what it says."""
+    try:
+        document = tomlkit.parse(text).unwrap()
+    except TOMLKitError as error:
+        raise SettingsError(
+            source,
+            [
+                Fault(
+                    key="the file",
+                    found=str(error).split(" at line ")[0],
+                    allowed="TOML",
+                    line=getattr(error, "line", None),
+                )
+            ],
+        ) from None
+    check = _Check(locate(text))
+    check.document(document)
+    if check.faults:
+        raise SettingsError(source, sorted(check.faults, key=lambda f: f.line or 0))
+    known = {key: document[key] for key in _TOP if key in document}
+    return SceneSettings(**known, source=source, lines=check.lines)
+
+
+class _Check:
+    """Collects the faults of a document."""
+
+    def __init__(self, lines: dict[str, int]) -> None:
+        self.lines = lines
+        self.faults: list[Fault] = []
+
+    def fault(self, path: str, found: Any, allowed: str, hint: str | None = None) -> None:
+        shown = found if isinstance(found, str) and found.startswith("no ") else repr(found)
+        self.faults.append(Fault(path, shown, allowed, line_of(self.lines, path), hint or None))
+
+    def document(self, document: dict[str, Any]) -> None:
+        for key in document:
+            if key not in _TOP:
+                self.fault(key, key, "one of " + ", ".join(_TOP), did_you_mean(key, _TOP))
+        self.keys("scene", document.get("scene", {}), SCENE)
+        names = self.runners(document.get("runner"))
+        self.bindings(document.get("bindings", {}), names)
+        self.array("script", document.get("script", []), SCRIPT)
+        for i, row in enumerate(self.array("subsystem", document.get("subsystem", []), SUBSYSTEM)):
+            self.known_runner(f"subsystem[{i}].runner", row, names)
+
+    def keys(self, path: str, table: Any, keys: dict[str, Key]) -> bool:
+        if not isinstance(table, dict):
+            self.fault(path, table, "a table")
+            return False
+        for name, value in table.items():
+            place = f"{path}.{name}"
+            if name not in keys:
+                self.fault(place, name, "one of " + ", ".join(keys), did_you_mean(name, keys))
+            elif (hint := keys[name].fault(value)) is not None:
+                self.fault(place, value, keys[name].allowed, hint)
+        for name, key in keys.items():
+            if key.required and name not in table:
+                self.fault(f"{path}.{name}", f"no {name}", key.allowed)
+        return True
+
+    def array(self, path: str, rows: Any, keys: dict[str, Key]) -> list[dict[str, Any]]:
+        if not isinstance(rows, list):
+            self.fault(path, rows, f"an array of tables, [[{path}]]")
+            return []
+        good = [row for i, row in enumerate(rows) if self.keys(f"{path}[{i}]", row, keys)]
+        seen: dict[str, int] = {}
+        for i, row in enumerate(rows):
+            name = row.get("name") if isinstance(row, dict) else None
+            if isinstance(name, str) and seen.setdefault(name, i) != i:
+                self.fault(f"{path}[{i}].name", name, "a name of its own")
+        return good
+
+    def runners(self, rows: Any) -> list[str]:
+        if rows is None:
+            return [name for name, _ in DEFAULT_RUNNERS]
+        good = self.array("runner", rows, RUNNER)
+        if isinstance(rows, list) and not 1 <= len(rows) <= MAX_RUNNERS:
+            self.fault("runner", f"{len(rows)} runners", f"1 to {MAX_RUNNERS} runners")
+        names = (row.get("name") for row in good)
+        return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+
+    def bindings(self, table: Any, runners: list[str]) -> None:
+        if not isinstance(table, dict):
+            self.fault("bindings", table, "a table")
+            return
+        for name, binding in table.items():
+            path = f"bindings.{name}"
+            if name not in LIFECYCLE:
+                self.fault(
+                    path, name, "one of " + ", ".join(LIFECYCLE), did_you_mean(name, LIFECYCLE)
+                )
+            elif self.keys(path, binding, BINDING):
+                self.known_runner(f"{path}.runner", binding, runners)
+                if not isinstance(LIFECYCLE[name].phase, Phase):
+                    for key in ("runner", "phase"):
+                        if key in binding:
+                            self.fault(
+                                f"{path}.{key}",
+                                binding[key],
+                                f"no {key}: {name} runs once a frame",
+                            )
+
+    def known_runner(self, path: str, row: dict[str, Any], runners: list[str]) -> None:
+        name = row.get("runner")
+        if isinstance(name, str) and name.strip() and name not in runners:
+            self.fault(path, name, "one of " + ", ".join(runners), did_you_mean(name, runners))
+
+
+def build(settings: SceneSettings, *, folder: Path | None = None) -> Scene:
+    """Builds a scene from settings; every part that cannot be built is a fault."""
+    faults: list[Fault] = []
+
+    def fault(path: str, found: str, allowed: str, error: Exception) -> None:
+        line = line_of(settings.lines, path)
+        faults.append(Fault(path, repr(found), allowed, line, str(error).replace("\n", "; ")))
+
+    about = settings.scene
+    runners: list[tuple[str, RateLike]] = [(r["name"], r["rate"]) for r in settings.runner]
+    scene = Scene(
+        about.get("name", "scene"),
+        seed=about.get("seed", 0),
+        runners=runners or DEFAULT_RUNNERS,
+        mode=TimeMode.parse(about.get("mode", TimeMode.SIM_REALTIME)),
+    )
+    if "frame_budget_ms" in about:
+        scene.time.frame_budget_ns = round(about["frame_budget_ms"] * 1e6)
+    if "max_frame_delta_ms" in about:
+        scene.time.max_frame_delta_ns = round(about["max_frame_delta_ms"] * 1e6)
+    if "frame_rate" in about:
+        scene.time.frame_rate = Rate(about["frame_rate"])
+    for name, binding in settings.bindings.items():
+        for key, value in binding.items():
+            setattr(scene.bindings[name], key, value)
+    rows: list[tuple[str, dict[str, Any], type[Any]]] = [
+        *((f"subsystem[{i}]", row, Subsystem) for i, row in enumerate(settings.subsystem)),
+        *((f"script[{i}]", row, Script) for i, row in enumerate(settings.script)),
+    ]
+    for path, row, base in rows:
+        try:
+            part = import_class(row["type"], base, folder)(**row.get("args", {}))
+        except EntryError as error:
+            fault(f"{path}.type", row["type"], f"module:Class of a {base.__name__.lower()}", error)
+            continue
+        except Exception as error:
+            fault(f"{path}.args", str(row.get("args", {})), f"what {row['type']} takes", error)
+            continue
+        place = {key: row[key] for key in ("runner", "phase", "priority") if key in row}
+        scene.add(part, name=row.get("name"), **place)
+    if faults:
+        raise SettingsError(settings.source, faults)
+    scene.settings = settings
+    return scene
+
+
+def write_settings(settings: SceneSettings, path: str | os.PathLike[str]) -> None:
+    """Writes settings to a file, whole or not at all; what stands there keeps its comments."""
+    path = Path(path)
+    document = (
+        tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
+    )
+    _merge(document, "scene", settings.scene)
+    for name in ("runner", "script", "subsystem"):
+        _merge_array(document, name, getattr(settings, name))
+    _merge(document, "bindings", settings.bindings)
+    text = tomlkit.dumps(document)
+    parse_settings(text, source=str(path))  # never write what could not be read back
+    _replace(path, text)
+
+
+def _merge(parent: Any, key: str, values: dict[str, Any]) -> None:
+    """Makes the table `key` of `parent` hold `values`, touching only what differs."""
+    if not values and key not in parent:
+        return
+    if key not in parent:
+        parent[key] = tomlkit.table(
+            is_super_table=any(isinstance(v, dict) for v in values.values())
+        )
+    _update(parent[key], values)
+
+
+def _update(table: Any, values: dict[str, Any]) -> None:
+    for name in [name for name in table if name not in values]:
+        del table[name]
+    for name, value in values.items():
+        if isinstance(value, dict) and isinstance(table.get(name), (Table, dict)):
+            _update(table[name], value)
+        elif isinstance(value, dict):
+            fresh = tomlkit.inline_table() if name == "args" else tomlkit.table()
+            fresh.update(value)
+            table[name] = fresh
+        elif name not in table or table[name] != value:
+            table[name] = value
+
+
+def _merge_array(document: Any, key: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        document.pop(key, None)
+        return
+    if not isinstance(document.get(key), AoT):
+        document.pop(key, None)
+        document[key] = tomlkit.aot()
+    array = document[key]
+    while len(array) > len(rows):
+        del array[len(array) - 1]
+    for i, row in enumerate(rows):
+        if i >= len(array):
+            array.append(tomlkit.table())
+        _update(array[i], row)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replaces a file's content atomically: a reader sees the old text or the new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.exists():
+            os.chmod(temporary, path.stat().st_mode)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
