@@ -7,6 +7,7 @@ void bind_clock(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_inbox(nb::module_& m);
 void bind_space(nb::module_& m);
+void bind_threads(nb::module_& m);
 
 NB_MODULE(_kernel, m) {
     m.doc() = "The hot loops of mainspring, with no policy of their own.";
@@ -18,4 +19,6 @@ NB_MODULE(_kernel, m) {
     bind_inbox(inbox);
     auto space = m.def_submodule("space", "The uniform grid under spatial queries.");
     bind_space(space);
+    auto threads = m.def_submodule("threads", "Which thread am I on, and the render thread's queue.");
+    bind_threads(threads);
 }

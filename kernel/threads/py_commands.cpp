@@ -1,0 +1,196 @@
+// The render thread's command queue: `submit(call, *arguments)` remembers the call and the place
+// that submitted it, and nothing else, because it runs hundreds of times a frame.
+//
+// Safe from any thread: each method runs under the interpreter lock from start to end.
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "threads/py_threads.hpp"
+
+namespace mainspring::threads {
+namespace {
+
+struct Command {
+    PyObject* call;
+    PyObject* arguments;  ///< a tuple, or null for none
+    PyObject* code;       ///< of the submitting function, or null when there is none
+    int lasti;            ///< the instruction of the submission; its line is looked up when needed
+};
+
+struct CommandQueue {
+    PyObject_HEAD
+    std::vector<Command> commands;
+};
+
+CommandQueue* as_queue(PyObject* self) { return reinterpret_cast<CommandQueue*>(self); }
+
+void release(std::vector<Command>& commands) {
+    for (Command& command : commands) {
+        Py_DECREF(command.call);
+        Py_XDECREF(command.arguments);
+        Py_XDECREF(command.code);
+    }
+}
+
+PyObject* queue_submit(PyObject* self, PyObject* const* args, Py_ssize_t nargs) {
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "submit() takes a callable and its arguments");
+        return nullptr;
+    }
+    if (PyCallable_Check(args[0]) == 0) {
+        PyErr_Format(PyExc_TypeError, "submit() takes a callable, not %.200s",
+                     Py_TYPE(args[0])->tp_name);
+        return nullptr;
+    }
+    Command command{args[0], nullptr, nullptr, -1};
+    if (nargs > 1) {
+        command.arguments = PyTuple_New(nargs - 1);
+        if (command.arguments == nullptr) {
+            return nullptr;
+        }
+        for (Py_ssize_t i = 1; i < nargs; ++i) {
+            PyTuple_SET_ITEM(command.arguments, i - 1, Py_NewRef(args[i]));
+        }
+    }
+    if (PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get())) {
+        command.code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+        command.lasti = PyFrame_GetLasti(frame);
+        Py_DECREF(frame);
+    }
+    Py_INCREF(command.call);
+    try {
+        as_queue(self)->commands.push_back(command);
+    } catch (const std::bad_alloc&) {
+        Py_DECREF(command.call);
+        Py_XDECREF(command.arguments);
+        Py_XDECREF(command.code);
+        return PyErr_NoMemory();
+    }
+    Py_RETURN_NONE;
+}
+
+/// The line of a submission; 0 where the code does not say.
+int line_of(const Command& command) {
+    if (command.code == nullptr || command.lasti < 0) {
+        return 0;
+    }
+    return PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(command.code), command.lasti);
+}
+
+PyObject* queue_take(PyObject* self, PyObject*) {
+    // Swapped out first: building the list can run Python, and that may submit.
+    std::vector<Command> taken = std::exchange(as_queue(self)->commands, {});
+    PyObject* list = PyList_New(static_cast<Py_ssize_t>(taken.size()));
+    if (list == nullptr) {
+        release(taken);
+        return nullptr;
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        const Command& command = taken[i];
+        PyObject* arguments = command.arguments ? Py_NewRef(command.arguments) : PyTuple_New(0);
+        PyObject* code = command.code ? command.code : Py_None;
+        PyObject* row = arguments ? Py_BuildValue("(ONOi)", command.call, arguments, code,
+                                                  line_of(command))
+                                  : nullptr;
+        if (row == nullptr) {
+            Py_DECREF(list);
+            release(taken);
+            return nullptr;
+        }
+        PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), row);
+    }
+    release(taken);
+    return list;
+}
+
+Py_ssize_t queue_length(PyObject* self) {
+    return static_cast<Py_ssize_t>(as_queue(self)->commands.size());
+}
+
+PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+    if (PyTuple_GET_SIZE(args) != 0 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0)) {
+        PyErr_SetString(PyExc_TypeError, "CommandQueue takes no arguments");
+        return nullptr;
+    }
+    PyObject* self = type->tp_alloc(type, 0);
+    if (self != nullptr) {
+        new (&as_queue(self)->commands) std::vector<Command>();
+    }
+    return self;
+}
+
+int queue_traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    for (const Command& command : as_queue(self)->commands) {
+        Py_VISIT(command.call);
+        Py_VISIT(command.arguments);
+        Py_VISIT(command.code);
+    }
+    return 0;
+}
+
+int queue_clear(PyObject* self) {
+    std::vector<Command> taken = std::exchange(as_queue(self)->commands, {});
+    release(taken);
+    return 0;
+}
+
+void queue_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    queue_clear(self);
+    as_queue(self)->commands.~vector();
+    PyTypeObject* type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+template <class Function>
+void* slot(Function* function) {
+    return reinterpret_cast<void*>(function);
+}
+
+PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef queue_methods[] = {
+    {"submit", fast(queue_submit), METH_FASTCALL,
+     "Remember a call, its arguments, and the place that submits it."},
+    {"take", queue_take, METH_NOARGS,
+     "Everything submitted so far, in order, as (call, arguments, code, line); the queue is empty then."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot queue_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Calls in the order they were submitted, each with its place.")},
+    {Py_tp_new, slot(queue_new)},
+    {Py_tp_traverse, slot(queue_traverse)},
+    {Py_tp_clear, slot(queue_clear)},
+    {Py_tp_dealloc, slot(queue_dealloc)},
+    {Py_tp_methods, queue_methods},
+    {Py_sq_length, slot(queue_length)},
+    {0, nullptr},
+};
+
+PyType_Spec queue_spec = {
+    "mainspring._kernel.threads.CommandQueue",
+    sizeof(CommandQueue),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    queue_slots,
+};
+
+}  // namespace
+
+int add_command_queue(PyObject* module) {
+    PyObject* type = PyType_FromSpec(&queue_spec);
+    if (type == nullptr) {
+        return -1;
+    }
+    const int added = PyModule_AddObjectRef(module, "CommandQueue", type);
+    Py_DECREF(type);
+    return added;
+}
+
+}  // namespace mainspring::threads
