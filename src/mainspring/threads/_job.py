@@ -198,7 +198,10 @@ class Job(abc.ABC, Generic[T]):
     def _run_and_keep(self) -> None:
         try:
             self._source.token.checkpoint()
-            self._result = self.run(self._source.token, self.progress)
+            result = self.run(self._source.token, self.progress)
+            # Who was told by `cancel` that it was heard must not be given a result.
+            self._source.token.commit()
+            self._result = result
             return
         except JobCancelledError:
             failure: BaseException = JobCancelledError(f"{self.title!r} was cancelled")

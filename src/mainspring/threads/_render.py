@@ -74,7 +74,8 @@ class Renderer:
         self._commands = _kernel.CommandQueue()
         self._frees = _kernel.CommandQueue()
         self._in_flight: deque[list[_Command]] = deque()
-        self._batch: _Batch | None = None
+        self._batch: _Batch | None = None  # kicked, and not yet waited for
+        self._handed: _Batch | None = None  # for the render thread, which takes it
         self._gate = _sync.Lock()
         self._gate.acquire()
         self._closing = False
@@ -119,7 +120,7 @@ class Renderer:
             batch.done.wait()
         # Handed over before the failures of the last frame are raised, or they would hold up
         # this one: under every policy a failure costs its own command and nothing else.
-        self._batch = self._next_batch()
+        self._batch = self._handed = self._next_batch()
         self._gate.release()
         if batch is not None:
             batch.raise_failures()
@@ -216,7 +217,7 @@ class Renderer:
                     renderer = state()
                     if renderer is None or renderer._closing:
                         return
-                    batch = renderer._batch
+                    batch, renderer._handed = renderer._handed, None
                     del renderer
                     if batch is not None:
                         batch.run(BaseException)  # an exit asked for here must not end the thread

@@ -64,6 +64,6 @@ class StopToken:
     def commit(self) -> None:
         """The point of no return: from here on nobody can stop the work. The last checkpoint."""
         with self._source._lock:
-            if self._source._latch.is_set:
+            if self._source._latch.is_set and not self._source._committed:
                 raise JobCancelledError("cancelled")
             self._source._committed = True
