@@ -15,6 +15,9 @@ using ContextMask = std::uint8_t;
 /// The bit of the main thread; the others are declared by whoever starts a thread.
 inline constexpr ContextMask kMain = 1;
 
+/// The bit of a thread that drains submitted work, while it does.
+inline constexpr ContextMask kRender = 32;
+
 /// Zero until start-up: no thread has this id, so every comparison answers "no" before it.
 inline std::atomic<unsigned long> main_ident{0};
 

@@ -1,11 +1,15 @@
 // The render thread's command queue: `submit(call, *arguments)` remembers the call and the place
 // that submitted it, and nothing else, because it runs hundreds of times a frame.
 //
+// What submitted work submits itself comes before everything else in the next drain, so that the
+// order does not depend on which thread was faster.
+//
 // Safe from any thread: each method runs under the interpreter lock from start to end.
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "threads/contexts.hpp"
 #include "threads/py_threads.hpp"
 
 namespace mainspring::threads {
@@ -21,6 +25,7 @@ struct Command {
 struct CommandQueue {
     PyObject_HEAD
     std::vector<Command> commands;
+    std::vector<Command> follow_ups;  ///< submitted by submitted work
 };
 
 CommandQueue* as_queue(PyObject* self) { return reinterpret_cast<CommandQueue*>(self); }
@@ -60,7 +65,8 @@ PyObject* queue_submit(PyObject* self, PyObject* const* args, Py_ssize_t nargs) 
     }
     Py_INCREF(command.call);
     try {
-        as_queue(self)->commands.push_back(command);
+        CommandQueue* queue = as_queue(self);
+        ((declared & kRender) != 0 ? queue->follow_ups : queue->commands).push_back(command);
     } catch (const std::bad_alloc&) {
         Py_DECREF(command.call);
         Py_XDECREF(command.arguments);
@@ -80,7 +86,20 @@ int line_of(const Command& command) {
 
 PyObject* queue_take(PyObject* self, PyObject*) {
     // Swapped out first: building the list can run Python, and that may submit.
-    std::vector<Command> taken = std::exchange(as_queue(self)->commands, {});
+    // order: what submitted work submitted, then what was submitted from outside
+    std::vector<Command> taken = std::exchange(as_queue(self)->follow_ups, {});
+    std::vector<Command> outside = std::exchange(as_queue(self)->commands, {});
+    if (taken.empty()) {
+        taken.swap(outside);
+    } else {
+        try {
+            taken.insert(taken.end(), outside.begin(), outside.end());
+        } catch (const std::bad_alloc&) {
+            release(taken);
+            release(outside);
+            return PyErr_NoMemory();
+        }
+    }
     PyObject* list = PyList_New(static_cast<Py_ssize_t>(taken.size()));
     if (list == nullptr) {
         release(taken);
@@ -105,7 +124,8 @@ PyObject* queue_take(PyObject* self, PyObject*) {
 }
 
 Py_ssize_t queue_length(PyObject* self) {
-    return static_cast<Py_ssize_t>(as_queue(self)->commands.size());
+    return static_cast<Py_ssize_t>(as_queue(self)->commands.size() +
+                                   as_queue(self)->follow_ups.size());
 }
 
 PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -116,23 +136,28 @@ PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyObject* self = type->tp_alloc(type, 0);
     if (self != nullptr) {
         new (&as_queue(self)->commands) std::vector<Command>();
+        new (&as_queue(self)->follow_ups) std::vector<Command>();
     }
     return self;
 }
 
 int queue_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
-    for (const Command& command : as_queue(self)->commands) {
-        Py_VISIT(command.call);
-        Py_VISIT(command.arguments);
-        Py_VISIT(command.code);
+    for (const auto* commands : {&as_queue(self)->commands, &as_queue(self)->follow_ups}) {
+        for (const Command& command : *commands) {
+            Py_VISIT(command.call);
+            Py_VISIT(command.arguments);
+            Py_VISIT(command.code);
+        }
     }
     return 0;
 }
 
 int queue_clear(PyObject* self) {
-    std::vector<Command> taken = std::exchange(as_queue(self)->commands, {});
-    release(taken);
+    for (auto* commands : {&as_queue(self)->commands, &as_queue(self)->follow_ups}) {
+        std::vector<Command> taken = std::exchange(*commands, {});
+        release(taken);
+    }
     return 0;
 }
 
@@ -140,6 +165,7 @@ void queue_dealloc(PyObject* self) {
     PyObject_GC_UnTrack(self);
     queue_clear(self);
     as_queue(self)->commands.~vector();
+    as_queue(self)->follow_ups.~vector();
     PyTypeObject* type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);

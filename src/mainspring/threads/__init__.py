@@ -6,7 +6,7 @@ its threading policy, and the application loop that ties them together. Knows no
 
 from mainspring.threads._application import Application, ApplicationReport
 from mainspring.threads._camera import CameraFrame, OffscreenCamera, offscreen_missing
-from mainspring.threads._console import run_in_terminal
+from mainspring.threads._console import run_in_terminal, terminable
 from mainspring.threads._contexts import (
     TABLE,
     ContextRow,
@@ -81,5 +81,6 @@ __all__ = [
     "record_main_thread",
     "require_main_thread",
     "run_in_terminal",
+    "terminable",
     "thread_context",
 ]

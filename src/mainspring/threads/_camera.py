@@ -8,7 +8,7 @@ in software where there is no graphics card (Debian: see tools/apt-packages.txt)
 
 from __future__ import annotations
 
-import ctypes.util
+import ctypes
 import os
 from collections import deque
 from collections.abc import Callable
@@ -37,9 +37,11 @@ def offscreen_missing() -> str | None:
         import mujoco  # noqa: F401
     except ImportError:
         return "mujoco is not installed (pip install 'mainspring[mujoco]')"
-    for library in ("EGL", "OpenGL"):
-        if ctypes.util.find_library(library) is None:
-            return f"lib{library} is missing (apt-get install $(cat tools/apt-packages.txt))"
+    for library in ("libEGL.so.1", "libOpenGL.so.0"):
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            return f"{library} is missing (apt-get install $(cat tools/apt-packages.txt))"
     if os.environ.get("PYOPENGL_PLATFORM", "egl").lower() != "egl":
         return "PYOPENGL_PLATFORM is set to something else than egl"
     try:

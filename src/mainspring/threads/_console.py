@@ -17,7 +17,7 @@ from mainspring.threads._job import Job, cancel_all_jobs
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["run_in_terminal"]
+__all__ = ["run_in_terminal", "terminable"]
 
 T = TypeVar("T")
 
@@ -55,9 +55,11 @@ def run_in_terminal(
         TimeElapsedColumn(),
     )
     with (
-        _terminable(),
+        terminable(),
         contextlib.ExitStack() as at_end,
-        Bars(*columns, console=console, disable=not console.is_terminal) as bars,
+        Bars(
+            *columns, console=console, disable=not console.is_terminal, auto_refresh=False
+        ) as bars,
     ):
         at_end.callback(cancel_all_jobs, jobs)
         tasks = [bars.add_task(j.progress.text or j.title, total=1.0) for j in jobs]
@@ -69,14 +71,15 @@ def run_in_terminal(
                     waiting = True
                 text, fraction = each.progress.read()
                 bars.update(task, completed=fraction, description=text or each.title)
+            bars.refresh()
             if poll is not None:
                 poll()
     return job.take_result()
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM is a Ctrl-C from somebody else."""
+def terminable() -> Iterator[None]:
+    """While the block runs, SIGTERM is a Ctrl-C from somebody else."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -144,7 +144,7 @@ TABLE: MappingProxyType[ThreadContext, ContextRow] = MappingProxyType(
 )
 
 _BITS = {context: 1 << i for i, context in enumerate(ThreadContext)}
-assert _BITS[ThreadContext.MAIN] == 1, "the kernel knows bit 0 as the main thread"
+assert (_BITS[ThreadContext.MAIN], _BITS[ThreadContext.RENDER]) == (1, 32), "the kernel's bits"
 
 is_main_thread: Callable[[], bool] = _kernel.is_main_thread
 

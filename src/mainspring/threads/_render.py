@@ -9,8 +9,8 @@ decides who plays it, and nothing else: a program gives the same results under b
                                 | drain N   | drain N+1   the render thread
     NONE              tick N    | tick N+1                nothing is drawn; resources are freed
 
-The main thread calls `end_frame()` once a frame. Work that is submitted while the queue is
-being drained belongs to the next frame, under every policy.
+The main thread calls `end_frame()` once a frame. What submitted work submits itself belongs to
+the next frame and comes first in it, under every policy.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Renderer:
             raise ThreadError(f"Renderer.{call} was called after close()")
 
     def _next_batch(self) -> _Batch:
-        # order: as submitted, then the resources given up `frames_in_flight` frames ago
+        # order: as submitted (see the kernel's queue), then the resources given up `frames_in_flight` frames ago
         commands: list[_Command] = self._commands.take()
         if self.policy is ThreadingPolicy.NONE:
             commands.clear()
