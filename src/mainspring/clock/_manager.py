@@ -396,9 +396,11 @@ class TimeManager:
         start = self.now
         if time_ns <= start:
             return 0
+        # Told first: a log that another thread writes must know of the skip before it sees `now`
+        # beyond it.
+        self.observers.tell_skipped(start, time_ns)
         self._kernel.skip_to(time_ns)
         self._skipped_ns += time_ns - start
-        self.observers.tell_skipped(start, time_ns)
         return time_ns - start
 
     def reset(self) -> None:
@@ -406,6 +408,7 @@ class TimeManager:
         self._check_owner("reset")
         if self._kernel.inside:
             raise NestedAdvanceError("reset was called from inside a callback")
+        self.observers.tell_reset()
         self._flush_changes()
         self._failure = None
         self._kernel.now = 0

@@ -48,16 +48,30 @@ class SeesErrors(Protocol):
         """A callback raised; None when it was the inbox or an observer."""
 
 
+class SeesResets(Protocol):
+    def reset(self) -> None:
+        """The clock is about to go back to time 0."""
+
+
 class SeesFrames(Protocol):
     def frame(self, report: Any) -> None:
         """A frame is over; `report` is its `FrameReport`."""
 
 
 Observer: TypeAlias = (
-    SeesInputs | SeesBegin | SeesEnd | SeesCalls | SeesSkips | SeesErrors | SeesFrames
+    SeesInputs
+    | SeesBegin
+    | SeesEnd
+    | SeesCalls
+    | SeesSkips
+    | SeesErrors
+    | SeesResets
+    | SeesFrames
 )
 
-_METHODS = ("inputs", "begin_instant", "end_instant", "called", "skipped", "error", "frame")
+_METHODS = (
+    "inputs", "begin_instant", "end_instant", "called", "skipped", "error", "reset", "frame",
+)  # fmt: skip
 # Those the kernel calls itself, by the name of its hook.
 _NEVER = 2**63 - 1
 _HOOKS = {"begin_instant": "begin", "end_instant": "end", "called": "call"}
@@ -134,6 +148,10 @@ class Observers:
     def tell_error(self, registration: Registration | None, error: BaseException) -> None:
         for tell in self._tell["error"]:
             tell(registration, error)
+
+    def tell_reset(self) -> None:
+        for tell in self._tell["reset"]:
+            tell()
 
     def tell_frame(self, report: Any) -> None:
         for tell in self._tell["frame"]:

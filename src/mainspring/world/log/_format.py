@@ -46,8 +46,10 @@ __all__ = [
     "InputGroup",
     "Kind",
     "LoggedInput",
+    "Outcome",
     "Record",
     "Row",
+    "Skip",
     "body_digest",
     "check_identity",
     "create_schema",
@@ -83,6 +85,7 @@ class Kind(enum.IntEnum):
     RESUMED = 7
     END = 8
     EVENTS = 9
+    OWN = 10
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -128,6 +131,22 @@ class InputGroup(NamedTuple):
 
     time_ns: int
     inputs: list[LoggedInput]
+
+
+class Skip(NamedTuple):
+    """Simulation time that game mode left out. `ran`: whether the instant at its start had run."""
+
+    from_ns: int
+    to_ns: int
+    ran: bool
+
+
+class Outcome(NamedTuple):
+    """What became of an input."""
+
+    time_ns: int
+    seq: int
+    outcome: Any
 
 
 class HashChunk(NamedTuple):

@@ -23,7 +23,9 @@ from mainspring.world.log._format import (
     HashChunk,
     InputGroup,
     Kind,
+    Outcome,
     Record,
+    Skip,
     check_identity,
     decode_hashes,
     decode_inputs,
@@ -209,13 +211,37 @@ class LogReader:
                 return
             yield self._decoded(record, decode_hashes)
 
-    def skips(self, from_ns: int | None = None) -> list[tuple[int, int]]:
+    def _items(self, kind: Kind, from_ns: int | None, to_ns: int | None) -> Iterator[Any]:
+        for record in self.of_kind(kind, from_ns):
+            if to_ns is not None and record.first_ns >= to_ns:
+                return
+            yield from self._decoded(record, decode_list)
+
+    def skips(self, from_ns: int | None = None, to_ns: int | None = None) -> list[Skip]:
         """The stretches of simulation time that were left out, in order."""
         return [
-            (a, b)
-            for record in self.of_kind(Kind.SKIPS, from_ns)
-            for a, b in self._decoded(record, decode_list)
+            Skip(*item)
+            for item in self._items(Kind.SKIPS, from_ns, to_ns)
+            if (from_ns is None or item[0] >= from_ns) and (to_ns is None or item[0] < to_ns)
         ]
+
+    def own(self, from_ns: int | None = None, to_ns: int | None = None) -> list[tuple[int, int]]:
+        """Inputs that the simulation put itself: (instant, sequence number), in order."""
+        return [
+            (time_ns, seq)
+            for time_ns, seq in self._items(Kind.OWN, from_ns, to_ns)
+            if (from_ns is None or time_ns >= from_ns) and (to_ns is None or time_ns < to_ns)
+        ]
+
+    def outcomes(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[Outcome]:
+        """What became of inputs, in the order in which it was known."""
+        for item in self._items(Kind.OUTCOMES, from_ns, to_ns):
+            if (from_ns is None or item[0] >= from_ns) and (to_ns is None or item[0] < to_ns):
+                yield Outcome(*item)
+
+    def events(self) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """Errors and the like: what happened, when, and details."""
+        return ((kind, at_ns, what) for kind, at_ns, what in self._items(Kind.EVENTS, None, None))
 
     def snapshot_before(self, time_ns: int) -> Record | None:
         """The latest snapshot whose instant lies before `time_ns` and whose state is kept."""
@@ -235,6 +261,15 @@ class LogReader:
                 (int(Kind.SNAPSHOT),),
             ).fetchall()
         return [row[0] for row in rows]
+
+    def snapshot_sizes(self) -> list[tuple[int, int]]:
+        """Number and size of the snapshots whose state is kept."""
+        with sqlite_errors(self.path):
+            return self._db.execute(
+                "SELECT number, length(body) FROM record "
+                "WHERE kind = ? AND body IS NOT NULL ORDER BY number",
+                (int(Kind.SNAPSHOT),),
+            ).fetchall()
 
     def last(self, kind: Kind) -> Record | None:
         """The newest record of a kind."""

@@ -150,7 +150,7 @@ class _Verification:
             self.counts["hashes"] += len(chunk.times_ns)
             if not len(chunk.times_ns) == len(chunk.hashes) == len(chunk.parts) == record.count:
                 self._bad(record, "its columns differ in length")
-        elif record.kind in (Kind.OUTCOMES, Kind.SKIPS, Kind.EVENTS):
+        elif record.kind in (Kind.OUTCOMES, Kind.SKIPS, Kind.EVENTS, Kind.OWN):
             if len(self.reader._decoded(record, decode_list)) != record.count:
                 self._bad(record, "it holds another number of entries than it says")
         elif record.kind is Kind.SNAPSHOT:

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from mainspring import state
 from mainspring.world.log._errors import LogWriteError, RecordingError
 from mainspring.world.log._format import (
     GENESIS,
@@ -59,7 +60,15 @@ HASH_HOLD_S = 1.0
 QUEUE_MAX = 200_000
 
 # The queue's entries: (event, time_ns, ...).
-_INPUTS, _HASH, _ROW, _OUTCOME, _SKIP = range(5)
+_INPUTS, _HASH, _ROW, _OUTCOME, _SKIP, _OWN, _EVENT = range(7)
+
+_CHUNKS = {
+    _INPUTS: Kind.INPUTS,
+    _OWN: Kind.OWN,
+    _OUTCOME: Kind.OUTCOMES,
+    _SKIP: Kind.SKIPS,
+    _EVENT: Kind.EVENTS,
+}
 
 
 class LogWriter:
@@ -89,6 +98,8 @@ class LogWriter:
         self.failure: LogWriteError | None = None
         #: Called once, on the thread that noticed, when the log cannot be written any more.
         self.on_failure: Callable[[], None] | None = None
+        #: Called after each commit, with the connection, the first number and the rows.
+        self.after_commit: Callable[[sqlite3.Connection, int, list[Row]], None] | None = None
         self._position_ns = position_ns
         self._next_number, self._link = tail
         self._events: list[Any] = []
@@ -185,6 +196,14 @@ class LogWriter:
         if self._idle:
             self._wake.set()
 
+    def put_own(self, time_ns: int, seq: int) -> None:
+        """A sequence number that an input from inside the simulation was given."""
+        self.append((_OWN, time_ns, state.encode([time_ns, seq], "own input")))
+
+    def put_event(self, time_ns: int, encoded: bytes) -> None:
+        """Something worth knowing that a replay does not need, such as an error."""
+        self.append((_EVENT, time_ns, encoded))
+
     def put_row(self, row: Row) -> None:
         """A record of its own: a snapshot, an end."""
         self.append((_ROW, row.first_ns, row))
@@ -257,10 +276,13 @@ class LogWriter:
         batch = events[:taken]
         rows, last_seq = self._rows(batch, everything)
         if position_ns > self.durable_ns and self._needs_mark(rows, position_ns, everything):
-            rows.append(Row(Kind.MARK, position_ns, position_ns, 1, b""))
+            rows.insert(0, Row(Kind.MARK, position_ns, position_ns, 1, b""))
         if rows:
             try:
+                first = self._next_number
                 self._insert(rows)
+                if self.after_commit is not None:
+                    self.after_commit(self._db, first, rows)
             except sqlite3.Error as error:
                 self._fail(error)
                 return
@@ -273,36 +295,29 @@ class LogWriter:
         return not rows or everything or all(row.last_ns < position_ns for row in rows)
 
     def _rows(self, batch: list[Any], everything: bool) -> tuple[list[Row], int]:
-        # order: inputs, then outcomes, skips and hashes, then whole rows as they were put
-        inputs: list[bytes] = []
-        outcomes: list[bytes] = []
-        skips: list[bytes] = []
+        # order: chunks by kind as listed in _CHUNKS, then hashes, then whole rows as they came
+        chunks: dict[int, list[bytes]] = {}
         spans: dict[int, list[int]] = {}
         whole: list[Row] = []
         rows: list[Row] = []
         last_seq = 0
         for event in batch:
             code = event[0]
-            if code == _INPUTS:
-                inputs.append(event[3])
-                last_seq = event[2]
-                spans.setdefault(_INPUTS, [event[1], 0])[1] = event[1]
-            elif code == _HASH:
+            if code == _HASH:
                 self._held.add(event, rows)
-            elif code == _OUTCOME:
-                outcomes.append(event[2])
-                spans.setdefault(_OUTCOME, [event[1], 0])[1] = event[1]
-            elif code == _SKIP:
-                skips.append(event[3])
-                spans.setdefault(_SKIP, [event[1], 0])[1] = event[2]
-            else:
+                continue
+            if code == _ROW:
                 whole.append(event[2])
-        for kind, code, items in (
-            (Kind.INPUTS, _INPUTS, inputs),
-            (Kind.OUTCOMES, _OUTCOME, outcomes),
-            (Kind.SKIPS, _SKIP, skips),
-        ):
-            if items:
+                continue
+            if code == _INPUTS:
+                last_seq = event[2]
+            # event[1] is where the chunk begins or goes on; a skip also says where it ends.
+            chunks.setdefault(code, []).append(event[-1])
+            span = spans.setdefault(code, [event[1], event[1]])
+            span[1] = event[2] if code == _SKIP else event[1]
+        for code, kind in _CHUNKS.items():
+            items = chunks.get(code)
+            if items is not None:
                 first_ns, last_ns = spans[code]
                 rows.append(Row(kind, first_ns, last_ns, len(items), join_list(items, len(items))))
         if self._held.due(everything or bool(whole)):

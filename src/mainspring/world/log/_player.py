@@ -1,0 +1,184 @@
+"""Playing a log back: the recorded inputs into a scene, each at its instant.
+
+The promise: given the scene the run began with, `advance_to` leaves it as the recorded run
+was at that time, whatever mode or frame rate the run had: what its frames decided is in the
+log as inputs and skips, and everything else follows.
+
+While a player holds a scene, its inbox is closed to everybody else. What the simulation
+itself puts is matched with the number it was given then; threads that still send are told
+that their input was taken, and it is dropped, for what they said at that time is in the log.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mainspring.clock import ClockError, Input
+from mainspring.errors import MainspringError
+from mainspring.world.log._errors import LogBuildError, LogCorruptError
+from mainspring.world.log._format import InputGroup, Record, Skip
+from mainspring.world.log._reader import LogReader
+from mainspring.world.log._states import Captured, decode_snapshot, restore
+
+__all__ = ["Player"]
+
+_SKIP, _GROUP = 0, 1
+
+
+class Player:
+    """Drives one scene along one log."""
+
+    def __init__(self, scene: Any, reader: LogReader) -> None:
+        self.scene = scene
+        self.reader = reader
+        self._clock = scene.time
+        self._inbox = scene.time.inbox
+        self._feed: Iterator[tuple[int, int, Any]] = iter(())
+        self._next: tuple[int, int, Any] | None = None
+        self._own: deque[tuple[int, int]] = deque()
+        self._last_seq = 0
+        #: Inputs the simulation has put that no logged instant has drained yet.
+        self.own_waiting: list[Input] = []
+        #: Called with each group just before its instant, for those who look on.
+        self.on_group: Callable[[InputGroup], None] | None = None
+        scene.start()
+        self._inbox.drain()
+        self._inbox.stand_in = self._stand_in
+        self._seek()
+
+    def release(self) -> None:
+        """Open the inbox again; what the simulation put and nobody drained waits in it."""
+        if self._inbox.stand_in == self._stand_in:
+            self._inbox.stand_in = None
+            self._inbox.feed(self.own_waiting)
+
+    # ------------------------------------------------------------------ where to begin
+
+    @property
+    def last_instant(self) -> int:
+        """The instant that ran last; -1 before the first."""
+        instant: int = self._clock._kernel.last_instant
+        return instant
+
+    def restore_before(self, time_ns: int) -> None:
+        """Go to the nearest kept snapshot whose instant lies before `time_ns`."""
+        record = self.reader.snapshot_before(time_ns)
+        if record is None:
+            raise LogCorruptError(f"{self.reader.path} holds no snapshot before {time_ns} ns")
+        self.restore(record)
+
+    def restore(self, record: Record) -> None:
+        """Go to a snapshot."""
+        captured, waiting = self.snapshot(record)
+        self._last_seq = self._seq_before(record.last_ns)
+        try:
+            restore(self.scene, captured, self._last_seq + 1)
+        except ClockError as error:
+            raise LogBuildError(
+                f"the snapshot at {record.last_ns} ns does not fit the scene: {error.message}",
+                hint=error.hint,
+            ) from error
+        self.own_waiting = waiting
+        self._seek()
+
+    def snapshot(self, record: Record) -> tuple[Captured, list[Input]]:
+        """What a snapshot holds."""
+        if record.body is None:
+            raise LogCorruptError(f"the content of {record} is gone")
+        result: tuple[Captured, list[Input]] = self.reader._decoded(record, decode_snapshot)
+        return result
+
+    def _seq_before(self, last_ns: int) -> int:
+        last = 0
+        for group in self.reader.inputs(None if last_ns < 0 else last_ns, last_ns + 1):
+            last = group.inputs[-1].seq
+        return last or self._last_seq
+
+    def _seek(self) -> None:
+        """Read on from the first instant that has not run."""
+        since = self.last_instant + 1
+        groups = ((g.time_ns, _GROUP, g) for g in self.reader.inputs(since))
+        # A skip that begins at the last instant comes after it.
+        skips = [
+            (s.from_ns, _SKIP, s)
+            for s in self.reader.skips(since - 1)
+            if s.from_ns >= since or s.ran  # going there twice is going there once
+        ]
+        # order: time, then skips before inputs (their instant was not run), as they were logged
+        self._feed = heapq.merge(groups, skips, key=lambda item: item[:2])
+        self._next = next(self._feed, None)
+        self._own = deque(self.reader.own(since))
+
+    # ------------------------------------------------------------------ playing
+
+    def advance_to(self, time_ns: int) -> None:
+        """Run every instant before `time_ns`, with its inputs; `now` is `time_ns` afterwards."""
+        while self._next is not None and self._next[0] < time_ns:
+            at_ns, what, item = self._next
+            if what == _SKIP:
+                self._skip(item)
+            else:
+                self._advance(at_ns)
+                if self.last_instant >= at_ns:
+                    raise LogCorruptError(
+                        f"{self.reader.path}: inputs for the instant at {at_ns} ns come too late"
+                    )
+                self._feed_group(item)
+            self._next = next(self._feed, None)
+        if self._clock.now < time_ns:
+            self._advance(time_ns)
+
+    def run_instant(self, time_ns: int) -> None:
+        """Run the instant at `time_ns` as well, when there is one; `now` stays there."""
+        self.advance_to(time_ns + 1)
+        self._clock._kernel.now = time_ns
+
+    def _advance(self, until_ns: int) -> None:
+        if until_ns > self._clock.now:
+            self._clock.advance(ns=until_ns - self._clock.now)
+
+    def _skip(self, skip: Skip) -> None:
+        self._advance(skip.from_ns)
+        if skip.ran and self.last_instant < skip.from_ns:
+            self._clock.advance(instants=1)
+        self._clock.skip_to(skip.to_ns)
+
+    def _feed_group(self, group: InputGroup) -> None:
+        if self.on_group is not None:
+            self.on_group(group)
+        own = {item.seq: item for item in self.own_waiting}
+        given = []
+        for item in group.inputs:
+            mine = own.pop(item.seq, None)
+            # What the simulation put itself is taken as it is now: when it differs from then,
+            # that is a difference worth finding, and not one to paper over.
+            given.append(mine or Input(item.seq, item.kind, item.payload, item.source))
+        self.own_waiting = list(own.values())
+        self._last_seq = max(self._last_seq, group.inputs[-1].seq)
+        try:
+            self._inbox.feed(given)
+        except MainspringError as error:
+            raise LogBuildError(
+                f"the inputs at {group.time_ns} ns do not fit the scene: {error.message}",
+                hint=error.hint,
+            ) from error
+
+    def _stand_in(self, kind: str, payload: Any, source: str) -> int:
+        inside = self._clock.inside and threading.get_ident() == self._clock._owner
+        if not inside:
+            return self._last_seq + 1
+        now = self._clock.now
+        while self._own and self._own[0][0] < now:
+            self._own.popleft()
+        if self._own and self._own[0][0] == now:
+            seq = self._own.popleft()[1]
+        else:
+            # More than the log knows of: past its end, or a run that differs from it.
+            waiting = self.own_waiting[-1].seq if self.own_waiting else 0
+            seq = max(self._last_seq, waiting) + 1
+        self.own_waiting.append(Input(seq, kind, payload, source))
+        return seq

@@ -1,0 +1,267 @@
+"""How a run is built again: what its log says about the scene it belongs to.
+
+A scene comes from a settings file, whose text is kept in the log, or from an entry point,
+`"package.module:function"` or `"folder/script.py:function"`, with plain arguments. Beside it
+stand digests of everything that made the scene, so that a replay can say that the code has
+changed since, instead of leaving its reader to wonder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from mainspring import __version__, state
+from mainspring.errors import MainspringError
+from mainspring.world.log._errors import LogBuildError, RecordingError
+
+__all__ = ["Entry", "Recipe", "machine", "versions"]
+
+#: What `record(entry=...)` takes: a settings file, "module:function", or the function itself.
+Entry: TypeAlias = "str | Path | Callable[..., Any]"
+
+
+class Recipe(msgspec.Struct, frozen=True):
+    """How to build a scene again."""
+
+    kind: str
+    """"file", "entry", or "none" when only the caller can build it."""
+    path: str = ""
+    """The settings file, or the script of an entry point that is not in a module."""
+    text: str = ""
+    """The settings file's text."""
+    entry: str = ""
+    """"module:function"."""
+    args: Any = ()
+    kwargs: Any = {}
+    digest: str = ""
+    """SHA-256 of the settings file or of the entry point's source file."""
+    code: dict[str, str] = {}
+    """SHA-256 of the source of every module the scene's own code comes from."""
+
+    @classmethod
+    def of(
+        cls,
+        scene: Any,
+        entry: Entry | None,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Recipe:
+        """The recipe for `scene`, which `entry(*args, **kwargs)` has built."""
+        code = code_digests(scene)
+        if entry is None:
+            source = getattr(scene, "source", None)
+            if source is None:
+                return cls("none", code=code)
+            entry = Path(source)
+        keywords = dict(kwargs or {})
+        _check_arguments(args, keywords)
+        if callable(entry):
+            entry = _name_of(entry)
+        if isinstance(entry, str) and _is_entry_point(entry):
+            where, _, _ = entry.rpartition(":")
+            file = _source_of(where)
+            path = str(Path(where).resolve()) if where.endswith(".py") else ""
+            return cls(
+                "entry",
+                path=path,
+                entry=entry,
+                args=list(args),
+                kwargs=keywords,
+                digest=_file_digest(file) if file else "",
+                code=code,
+            )
+        file = Path(entry).resolve()
+        try:
+            data = file.read_bytes()
+            text = data.decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecordingError(
+                f"the scene file {entry} cannot be read: {error}",
+                hint='give entry="settings.toml" or entry="module:function"',
+            ) from error
+        return cls("file", str(file), text, digest=hashlib.sha256(data).hexdigest(), code=code)
+
+    def build(self) -> Any:
+        """The scene, built the way it was."""
+        try:
+            if self.kind == "file":
+                return self._from_file()
+            if self.kind == "entry":
+                return self._from_entry()
+        except MainspringError:
+            raise
+        except Exception as error:
+            raise LogBuildError(
+                f"building the scene from {self} failed: {type(error).__name__}: {error}"
+            ) from error
+        raise LogBuildError(
+            "the log does not say how its scene is built",
+            hint="pass build=function, or record with entry='module:function'",
+        )
+
+    def _from_file(self) -> Any:
+        import mainspring.scene as scenes
+
+        load_scene: Callable[[Path], Any] = vars(scenes)["load_scene"]
+
+        path = Path(self.path)
+        if _file_digest(path) == self.digest:
+            return load_scene(path)
+        # The file has changed or is gone: the text that counts is the one in the log. It is
+        # read from the same folder where that exists, for the sake of relative paths in it.
+        folder = path.parent if os.access(path.parent, os.W_OK) else None
+        with tempfile.NamedTemporaryFile(
+            "w", prefix=f".{path.stem}-", suffix=".toml", dir=folder, encoding="utf-8"
+        ) as file:
+            file.write(self.text)
+            file.flush()
+            return load_scene(Path(file.name))
+
+    def _from_entry(self) -> Any:
+        where, _, name = self.entry.rpartition(":")
+        target: Any = _load_script(self.path) if self.path else importlib.import_module(where)
+        for part in name.split("."):
+            target = getattr(target, part)
+        return target(*self.args, **self.kwargs)
+
+    def changes(self, scene: Any) -> list[str]:
+        """What is different about the code or the settings since the run was recorded."""
+        found = []
+        if self.kind == "file" and _file_digest(Path(self.path)) != self.digest:
+            found.append(f"the settings file {self.path} has changed or is gone")
+        now = code_digests(scene)
+        for module, digest in self.code.items():
+            if now.get(module, digest) != digest:
+                found.append(f"the code of {module} has changed")
+        return found
+
+    def __str__(self) -> str:
+        if self.kind == "file":
+            return self.path
+        return self.entry if self.kind == "entry" else "nothing the log knows"
+
+
+def code_digests(scene: Any) -> dict[str, str]:
+    """SHA-256 by module of the sources that the scene's scripts and parts are written in."""
+    owners = list(getattr(scene, "parts", {}).values()) + list(getattr(scene, "scripts", ()))
+    for registration in scene.time.registrations:
+        owners.append(getattr(registration.callback, "__self__", registration.callback))
+    digests: dict[str, str] = {}
+    for owner in owners:
+        module = getattr(owner, "__module__", None) or type(owner).__module__
+        if module in digests or module == "mainspring" or module.startswith("mainspring."):
+            continue
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is not None and (digest := _file_digest(Path(file))):
+            digests[module] = digest
+    return digests
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything whose arithmetic a run depends on."""
+    return {
+        "mainspring": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "msgspec": msgspec.__version__,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Where the run took place."""
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "byteorder": sys.byteorder,
+        "cpus": os.cpu_count() or 0,
+        "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
+    }
+
+
+def _check_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    try:
+        state.encode([list(args), dict(kwargs)], "the entry point's arguments")
+    except MainspringError as error:
+        raise RecordingError(error.message, hint="an entry point takes plain data") from error
+
+
+def _is_entry_point(text: str) -> bool:
+    where, colon, name = text.rpartition(":")
+    return bool(colon and where) and all(part.isidentifier() for part in name.split("."))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name, module = function.__qualname__, function.__module__
+    if "<" in name:
+        raise RecordingError(
+            f"the entry point {name} cannot be found again by its name",
+            hint="use a function at the top of a module",
+        )
+    spec = getattr(sys.modules[module], "__spec__", None)
+    if module == "__main__" and spec is None:
+        return f"{Path(inspect.getfile(function)).resolve()}:{name}"
+    return f"{module if spec is None else spec.name}:{name}"
+
+
+def _source_of(where: str) -> Path | None:
+    if where.endswith(".py"):
+        return Path(where).resolve()
+    with contextlib.suppress(ImportError, ValueError):
+        spec = importlib.util.find_spec(where)
+        if spec is not None and spec.origin is not None:
+            return Path(spec.origin)
+    raise RecordingError(
+        f"there is no module {where!r} to build the scene from", hint='entry is "module:function"'
+    )
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _load_script(path: str) -> ModuleType:
+    """A script as a module, under a name of its own, loaded once."""
+    name = f"mainspring_script_{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not Path(path).is_file():
+        raise LogBuildError(f"the script {path} that built the scene is gone")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with _importing_from(Path(path).parent):
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return module
+
+
+@contextlib.contextmanager
+def _importing_from(folder: Path) -> Iterator[None]:
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(str(folder))

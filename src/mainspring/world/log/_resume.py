@@ -1,0 +1,115 @@
+"""`resume`: a run that was cut off goes on as if nothing had happened.
+
+The promise: the run continues at the first instant that was not durable, in the state every
+durable input led to, with everything acknowledged in it and nothing that was not. The same
+log is continued; its chain does not break.
+
+It begins at the newest snapshot, plays what came after it, and compares every hash on the
+way: a run whose code has changed in between is refused rather than continued wrongly.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from mainspring import state
+from mainspring.clock import Input
+from mainspring.world.log._cadence import Cadence, Every
+from mainspring.world.log._errors import LogError, RecordingError
+from mainspring.world.log._format import Kind, Row
+from mainspring.world.log._player import Player
+from mainspring.world.log._reader import LogReader
+from mainspring.world.log._recipe import machine, versions
+from mainspring.world.log._recorder import Recorder, position_of
+from mainspring.world.log._replay import Build, HashChecker, build_scene
+from mainspring.world.log._retention import Retention
+from mainspring.world.log._states import check_saveable
+from mainspring.world.log._writer import Durability, LogWriter
+
+__all__ = ["resume"]
+
+
+def resume(
+    path: str | Path,
+    *,
+    build: Build | None = None,
+    durability: Durability | None = None,
+    hash_every: Every = "auto",
+    snapshot_every: Every = "auto",
+    keep_snapshots_bytes: int | None = 256 * 2**20,
+) -> Recorder:
+    """Bring the run in the log at `path` back and go on recording it; `recorder.scene` is it."""
+    path = Path(path)
+    with LogReader(path) as reader:
+        scene, own, tail, kept, was = _bring_back(reader, build)
+    captured = check_saveable(scene)
+    position = position_of(scene)
+    writer = LogWriter(
+        path,
+        durability=durability or was,
+        position_ns=position,
+        tail=tail,
+    )
+    retention = Retention(keep_snapshots_bytes)
+    retention.adopt(kept)
+    recorder = Recorder(scene, writer, position, Cadence(hash_every, snapshot_every), retention)
+    last_ns = scene.time._kernel.last_instant
+    note = {
+        "at_ns": scene.time.now,
+        "versions": versions(),
+        "machine": machine(),
+        "resumed": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    writer.put_row(Row(Kind.RESUMED, last_ns, last_ns, 1, state.encode(note, "note")))
+    recorder._own.extend(own)
+    recorder._begin(captured)
+    return recorder
+
+
+def _bring_back(
+    reader: LogReader, build: Build | None
+) -> tuple[Any, list[Input], tuple[int, bytes], list[tuple[int, int]], Durability]:
+    """The scene where the log ends, what it has put itself, and what the writer goes on from."""
+    snapshot = reader.snapshot_before(2**63 - 1)
+    if snapshot is None:
+        raise LogError(f"{reader.path} holds no snapshot to begin from")
+    for _ in reader.records(snapshot.number):
+        pass  # the chain, from the snapshot on
+    scene, changes = build_scene(reader, build)
+    player = Player(scene, reader)
+    checker = None
+    try:
+        player.restore(snapshot)
+        checker = HashChecker(scene, reader, player.last_instant)
+        player.advance_to(max(reader.end_ns(), scene.time.now))
+        if checker.mismatch is not None:
+            raise RecordingError(
+                f"{reader.path} cannot be continued: {checker.mismatch.message}"
+                + "".join(f"\n  {change}" for change in changes),
+                hint="`mainspring replay` and `mainspring bisect` say where it began",
+            )
+        waiting = _waiting(reader, player)
+    except BaseException:
+        scene.stop()
+        raise
+    finally:
+        if checker is not None:
+            checker.detach()
+        player.own_waiting, own = [], player.own_waiting
+        player.release()
+    scene.time.inbox.feed(waiting)
+    header = reader.content(reader.record(0))
+    tail = (reader.head[0] + 1, reader.head[1])
+    return scene, own, tail, reader.snapshot_sizes(), header["durability"]
+
+
+def _waiting(reader: LogReader, player: Player) -> list[Input]:
+    """What was accepted and not yet drained when the run ended, in the order it came."""
+    own = {item.seq: item for item in player.own_waiting}
+    end = reader.last(Kind.END)
+    if end is not None and end.number == reader.head[0]:
+        for row in reader.content(end)["waiting"]:
+            own.setdefault(row[0], Input(*row))
+    return [own[seq] for seq in sorted(own)]

@@ -1,0 +1,53 @@
+"""Times as a person writes them: `12.5` (seconds), `"12.5s"`, `"80ms"`, `"1:02:03"`, `"40ns"`."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TypeAlias
+
+from mainspring.world.log._errors import LogError
+
+__all__ = ["Time", "format_ns", "time_ns"]
+
+#: Seconds as a number, or text with a unit.
+Time: TypeAlias = "float | Fraction | str"
+
+_UNITS = {
+    "ns": Fraction(1),
+    "us": Fraction(10**3),
+    "µs": Fraction(10**3),
+    "ms": Fraction(10**6),
+    "s": Fraction(10**9),
+    "m": Fraction(60 * 10**9),
+    "min": Fraction(60 * 10**9),
+    "h": Fraction(3600 * 10**9),
+    "d": Fraction(86400 * 10**9),
+}
+_TEXT = re.compile(r"\s*(-?[\d_]*\.?[\d_]+(?:[eE][-+]?\d+)?)\s*([a-zµ]*)\s*")
+_CLOCK = re.compile(r"\s*(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\s*")
+
+
+def time_ns(time: Time) -> int:
+    """`time` in nanoseconds: a number or a bare text means seconds, taken as written."""
+    if isinstance(time, str):
+        if found := _CLOCK.fullmatch(time):
+            hours, minutes, seconds = found.groups()
+            total = int(hours or 0) * 3600 + int(minutes) * 60 + Fraction(seconds)
+            return int(total * 10**9)
+        found = _TEXT.fullmatch(time)
+        if found is None or (found[2] or "s") not in _UNITS:
+            raise LogError(
+                f"{time!r} is not a time", hint='write seconds, or "12.5s", "80ms", "1:02:03"'
+            )
+        return int(Fraction(found[1]) * _UNITS[found[2] or "s"])
+    if isinstance(time, bool) or not isinstance(time, (int, float, Fraction)):
+        raise LogError(f"{time!r} is not a time", hint='write seconds, or "12.5s", "80ms"')
+    # A float is taken as written, as everywhere: 0.1 is a tenth and not its nearest double.
+    return int(Fraction(str(time)) * 10**9)
+
+
+def format_ns(ns: int) -> str:
+    """`ns` as seconds with a unit, without trailing zeros."""
+    text = f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").rstrip(".") if ns >= 0 else str(ns / 1e9)
+    return f"{text} s"
