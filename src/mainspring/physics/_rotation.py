@@ -1,0 +1,60 @@
+"""Quaternions (w, x, y, z) as tuples, for the few places that place one thing relative to another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["axis_frame", "conjugate", "multiply", "relative", "rotate"]
+
+Quaternion = tuple[float, float, float, float]
+Vector = tuple[float, float, float]
+
+
+def multiply(a: Sequence[float], b: Sequence[float]) -> Quaternion:
+    """The rotation b, then a."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def conjugate(q: Sequence[float]) -> Quaternion:
+    """The rotation back."""
+    return (q[0], -q[1], -q[2], -q[3])
+
+
+def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
+    """`v` turned by `q`."""
+    w, x, y, z = q
+    tx = 2 * (y * v[2] - z * v[1])
+    ty = 2 * (z * v[0] - x * v[2])
+    tz = 2 * (x * v[1] - y * v[0])
+    return (
+        v[0] + w * tx + y * tz - z * ty,
+        v[1] + w * ty + z * tx - x * tz,
+        v[2] + w * tz + x * ty - y * tx,
+    )
+
+
+def relative(
+    position: Sequence[float], rotation: Sequence[float], point: Sequence[float]
+) -> Vector:
+    """A world `point` as seen from the frame at `position` and `rotation`."""
+    away = [p - o for p, o in zip(point, position, strict=True)]
+    return rotate(conjugate(rotation), away)
+
+
+def axis_frame(axis: Sequence[float]) -> Quaternion:
+    """A rotation that takes x onto `axis`."""
+    length = math.hypot(*axis)
+    x, y, z = (part / length for part in axis)
+    if x < -0.999999:
+        return (0.0, 0.0, 0.0, 1.0)
+    w, i, j, k = 1 + x, 0.0, -z, y
+    norm = math.hypot(w, i, j, k)
+    return (w / norm, i / norm, j / norm, k / norm)

@@ -1,0 +1,551 @@
+"""A solver: one physics engine, stepped in the Physics phase of a runner.
+
+The promise, the same for every engine:
+
+- a step takes the bodies from the instant's time to the runner's next boundary, in a whole
+  number of engine steps; a step that does not divide is refused (`StepError`);
+- poses, velocities, contacts and rays are read in bulk, by row: `bodies[row]` is the name;
+- what is written between steps (poses, velocities, forces, controls) reaches the engine at
+  the next step, and is part of the state;
+- `save`, `restore` and `hash` keep the `guarantee` the class states, and a test proves it;
+- a state that is no longer finite ends the run with a `DivergenceError`.
+
+The order of a step is P1 fit the engine's step to the runner's, P2 hand over forces,
+P3 the engine steps, P4 forces end, P5 the check for divergence, P6 the last good snapshot,
+P7 poses go into the world's columns.
+
+Positions are metres (n, 3), rotations unit quaternions w, x, y, z (n, 4), both float64. Row -1
+is what belongs to no body: MuJoCo's world, for one.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mainspring import state
+from mainspring.clock import Phase, StepContext
+from mainspring.errors import MissingExtraError
+from mainspring.physics._errors import (
+    DivergenceError,
+    PhysicsError,
+    RestoreError,
+    StepError,
+    UnknownNameError,
+)
+from mainspring.physics._steps import as_step, substeps_of
+from mainspring.scene import Subsystem
+
+__all__ = ["CONTACT", "ContactEvent", "Guarantee", "RayHits", "Restore", "Solver", "require"]
+
+Array = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+CONTACT = np.dtype(
+    [
+        ("a", np.int32),
+        ("b", np.int32),
+        ("position", np.float64, 3),
+        ("normal", np.float64, 3),
+        ("depth", np.float64),
+        ("force", np.float64),
+    ]
+)
+"""One contact: two rows (-1: no body), a point, the normal from a to b, how deep, and the
+normal force in newtons (NaN where an engine does not tell)."""
+
+
+class Restore(enum.Enum):
+    """How a snapshot becomes the running state again."""
+
+    EXACT = "exact"
+    """The engine's whole state is in the snapshot."""
+    REPLAY = "replayed from the start"
+    """The engine keeps hidden state; the snapshot holds what was written to it, and is replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a solver promises about its runs, in one build on one machine type."""
+
+    bit_identical: bool
+    restore: Restore
+    releases_gil: bool
+    note: str = ""
+
+
+class RayHits(NamedTuple):
+    """Where rays ended: metres (inf: nothing within reach) and the rows hit (-1: no body)."""
+
+    distances: Array
+    rows: npt.NDArray[np.int32]
+
+
+class ContactEvent(NamedTuple):
+    """Two bodies began or ended touching since the last time events were asked for."""
+
+    a: str
+    b: str
+    began: bool
+
+
+def require(module: str, feature: str, extra: str) -> Any:
+    """The engine's module, or an error that names the install command."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(feature, extra) from error
+
+
+class Solver(Subsystem):
+    """The base of every engine's adapter. Subclasses fill in the methods with an underscore."""
+
+    engine: ClassVar[str] = ""
+    guarantee: ClassVar[Guarantee]
+    default_phase = Phase.PHYSICS
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        name: str | None = None,
+        step: int | float | str | Fraction | None = None,
+        substeps: int | None = None,
+    ) -> None:
+        super().__init__(name=name or self.engine)
+        if step is not None and substeps is not None:
+            raise StepError(
+                f"solver {self.name!r} has both step={step!r} and substeps={substeps!r}",
+                hint="give one of them",
+            )
+        if substeps is not None and substeps < 1:
+            raise StepError(f"solver {self.name!r}: {substeps} substeps make no step")
+        self._wanted_step = None if step is None else as_step(step)
+        self._wanted_substeps = substeps
+        self._runner_step_s = -1.0
+        self._substeps = 1
+        self._good_every = 1
+        self._good: tuple[int, Any] = (0, None)
+        self._good_until = 0
+        self._force_rows: list[int] = []
+        self._wrenches: list[tuple[float, ...]] = []
+        self._touched: frozenset[tuple[int, int]] = frozenset()
+        self._publish: Callable[[], None] | None = None
+        self._claims: dict[str, str] = {}
+        self.steps = 0
+        """Engine steps since the start."""
+        self.epoch = 0
+        """How often the bodies were put back to their start: sensors forget what was before."""
+        self.bodies: tuple[str, ...] = ()
+        self.controls: tuple[str, ...] = ()
+        self._load(model)
+        self._row_of = {body: row for row, body in enumerate(self.bodies)}
+        self._good = (0, self.save())
+
+    # The engine's side.
+
+    @abstractmethod
+    def _load(self, model: Any) -> None:
+        """Build the engine's world; set `bodies` and `controls`."""
+
+    @abstractmethod
+    def _set_engine_step(self, seconds: float) -> None:
+        """Every engine step from now on takes this long."""
+
+    def _own_step(self) -> Fraction | None:
+        """The engine step that the model itself asks for."""
+        return None
+
+    @abstractmethod
+    def _advance(self, count: int) -> None:
+        """Step the engine `count` times."""
+
+    @abstractmethod
+    def _read_poses(self, position: Array, rotation: Array) -> None: ...
+
+    @abstractmethod
+    def _read_velocities(self, linear: Array, angular: Array) -> None: ...
+
+    @abstractmethod
+    def _write_poses(self, rows: Rows, position: Array, rotation: Array) -> None: ...
+
+    @abstractmethod
+    def _write_velocities(self, rows: Rows, linear: Array, angular: Array) -> None: ...
+
+    @abstractmethod
+    def _apply_wrenches(self, rows: list[int], wrenches: list[tuple[float, ...]]) -> None:
+        """Forces and torques about the centre of mass, world axes, for all steps until cleared."""
+
+    @abstractmethod
+    def _clear_wrenches(self, rows: list[int]) -> None: ...
+
+    @abstractmethod
+    def _write_controls(self, columns: Rows, values: Array) -> None: ...
+
+    @abstractmethod
+    def _read_controls(self) -> Array: ...
+
+    @abstractmethod
+    def contacts(self) -> npt.NDArray[Any]:
+        """Every contact of now, as an array of dtype `CONTACT`, sorted by a, then b."""
+
+    def _touching(self) -> frozenset[tuple[int, int]]:
+        found = self.contacts()
+        return frozenset(zip(found["a"].tolist(), found["b"].tolist(), strict=True))
+
+    @abstractmethod
+    def _cast_rays(
+        self, origins: Array, directions: Array, max_distance: float, ignored: int | None
+    ) -> RayHits: ...
+
+    @abstractmethod
+    def _save(self) -> Any: ...
+
+    @abstractmethod
+    def _restore(self, saved: Any) -> None: ...
+
+    @abstractmethod
+    def _model_digest(self) -> bytes: ...
+
+    @abstractmethod
+    def _finite(self) -> bool:
+        """Whether the state still is. As cheap as it can be: asked after every step."""
+
+    # Stepping.
+
+    def step(self, context: StepContext) -> None:
+        """One step of the runner."""
+        if context.ts != self._runner_step_s:  # P1
+            self._fit(context)
+        count = self._substeps
+        self.steps = steps = self.steps + count
+        if self._wrenches:
+            self._step_with_forces()
+        else:
+            self._advance(count)  # P3
+        if not self._finite():  # P5
+            self._raise_diverged(context.time)
+        if steps >= self._good_until:  # P6
+            self._good_until = steps + self._good_every
+            self._good = (context.time, self.save())
+        if self._publish is not None:  # P7
+            self._publish()
+
+    def advance(self, count: int = 1) -> None:
+        """Step the bare engine, outside any scene, by its own step (1/60 s when none is set)."""
+        if self._runner_step_s < 0:
+            own = self._wanted_step or self._own_step() or Fraction(1, 60)
+            self._set_engine_step(float(own))
+            self._runner_step_s = 0.0
+        self.steps += count
+        if self._wrenches:
+            substeps, self._substeps = self._substeps, count
+            self._step_with_forces()
+            self._substeps = substeps
+        else:
+            self._advance(count)
+        if not self._finite():
+            self._raise_diverged(0)
+        if self._publish is not None:
+            self._publish()
+
+    def _step_with_forces(self) -> None:
+        rows, wrenches = self._force_rows, self._wrenches
+        self._force_rows, self._wrenches = [], []
+        self._apply_wrenches(rows, wrenches)  # P2
+        self._advance(self._substeps)  # P3
+        self._clear_wrenches(rows)  # P4
+
+    def fit(self, runner_step: Fraction) -> int:
+        """Fit the engine's step to a runner's step; the number of substeps, or `StepError`."""
+        own = self._wanted_step or self._own_step()
+        if self._wanted_substeps is not None:
+            count = self._wanted_substeps
+        elif own is not None:
+            count = substeps_of(runner_step, own, self.name)
+        else:
+            count = 1
+        self._substeps = count
+        self._set_engine_step(float(runner_step / count))
+        # A good snapshot about every simulated second: its cost disappears in the steps between.
+        self._good_every = max(1, round(count / runner_step))
+        self._good_until = self.steps + self._good_every
+        return count
+
+    def _fit(self, context: StepContext) -> None:
+        # The context's step is the float nearest to an exact fraction; this finds it again.
+        self.fit(Fraction(context.ts).limit_denominator(1_000_000_000))
+        self._runner_step_s = context.ts
+
+    def _raise_diverged(self, time_ns: int) -> NoReturn:
+        position, rotation = self.poses()
+        linear, angular = self.velocities()
+        whole = np.hstack([position, rotation, linear, angular])
+        with np.errstate(all="ignore"):
+            bad = np.flatnonzero(~(np.abs(whole) < 1e10).all(axis=1))
+        self._diverged(self.bodies[int(bad[0])] if len(bad) else "(a joint)", time_ns)
+
+    def _diverged(self, body: str, time_ns: int) -> NoReturn:
+        good_time, good = self._good
+        raise DivergenceError(
+            self.name, body, time_ns, snapshot=good, snapshot_time_ns=good_time, detail=self.engine
+        )
+
+    # Reading.
+
+    def row(self, body: str) -> int:
+        """The row of a body."""
+        try:
+            return self._row_of[body]
+        except KeyError:
+            raise UnknownNameError("body", body, f"solver {self.name!r}", self.bodies) from None
+
+    def rows(self, bodies: str | int | Sequence[str | int] | Rows) -> Rows:
+        """The rows of names, rows, or a mixture; one or many."""
+        if isinstance(bodies, str):
+            return np.array([self.row(bodies)], dtype=np.intp)
+        if isinstance(bodies, np.ndarray):
+            found = bodies.astype(np.intp, copy=False).reshape(-1)
+        else:
+            listed = [bodies] if isinstance(bodies, int | np.integer) else bodies
+            found = np.array(
+                [self.row(body) if isinstance(body, str) else body for body in listed],
+                dtype=np.intp,
+            ).reshape(-1)
+        if len(found) and not (0 <= int(found.min()) and int(found.max()) < len(self.bodies)):
+            raise PhysicsError(
+                f"solver {self.name!r} has rows 0 to {len(self.bodies) - 1}, "
+                f"not {int(found.min())} to {int(found.max())}"
+            )
+        return found
+
+    def poses(self) -> tuple[Array, Array]:
+        """Positions (n, 3) and rotations (n, 4) of all bodies."""
+        position, rotation = np.empty((len(self.bodies), 3)), np.empty((len(self.bodies), 4))
+        self._read_poses(position, rotation)
+        return position, rotation
+
+    def read_poses(self, position: Array, rotation: Array) -> None:
+        """Positions and rotations into arrays of your own."""
+        self._read_poses(position, rotation)
+
+    def velocities(self) -> tuple[Array, Array]:
+        """Linear and angular velocities (n, 3), of the centres of mass, along world axes."""
+        linear, angular = np.empty((len(self.bodies), 3)), np.empty((len(self.bodies), 3))
+        self._read_velocities(linear, angular)
+        return linear, angular
+
+    def read_velocities(self, linear: Array, angular: Array) -> None:
+        """Velocities into arrays of your own."""
+        self._read_velocities(linear, angular)
+
+    def events(self) -> list[ContactEvent]:
+        """Which bodies began and ended touching since the last call, in the order of rows.
+
+        A touch that begins and ends between two calls is not seen.
+        """
+        now = self._touching()
+        changed = [(pair, True) for pair in now - self._touched]
+        changed += [(pair, False) for pair in self._touched - now]
+        self._touched = now
+        changed.sort()  # a set's order must not be seen
+        return [ContactEvent(self._named(a), self._named(b), began) for (a, b), began in changed]
+
+    def _named(self, row: int) -> str:
+        return self.bodies[row] if row >= 0 else "world"
+
+    def cast_rays(
+        self,
+        origins: npt.ArrayLike,
+        directions: npt.ArrayLike,
+        *,
+        max_distance: float = 100.0,
+        ignore: str | int | None = None,
+    ) -> RayHits:
+        """Cast rays from one origin (3,) or one each (n, 3); `ignore` is a body they pass."""
+        vectors = np.ascontiguousarray(directions, dtype=np.float64).reshape(-1, 3)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(norms).all() and (norms > 0).all()):
+            raise PhysicsError(
+                f"solver {self.name!r}: a ray's direction has no length or is not finite"
+            )
+        starts = np.ascontiguousarray(origins, dtype=np.float64).reshape(-1, 3)
+        row = self.row(ignore) if isinstance(ignore, str) else ignore
+        return self._cast_rays(starts, vectors / norms, float(max_distance), row)
+
+    # Writing.
+
+    def write_poses(
+        self,
+        bodies: str | int | Sequence[str | int] | Rows,
+        position: npt.ArrayLike,
+        rotation: npt.ArrayLike | None = None,
+    ) -> None:
+        """Put bodies somewhere; without `rotation` they keep theirs."""
+        rows = self.rows(bodies)
+        where = self._checked("position", position, (len(rows), 3))
+        if rotation is None:
+            turned = self.poses()[1][rows]
+        else:
+            turned = self._checked("rotation", rotation, (len(rows), 4))
+            norms = np.linalg.norm(turned, axis=1, keepdims=True)
+            if not (norms > 0).all():
+                raise PhysicsError(f"solver {self.name!r}: a rotation has length zero")
+            turned = turned / norms
+        self._record("poses", rows, where, turned)
+        self._write_poses(rows, where, turned)
+
+    def write_velocities(
+        self,
+        bodies: str | int | Sequence[str | int] | Rows,
+        linear: npt.ArrayLike,
+        angular: npt.ArrayLike | None = None,
+    ) -> None:
+        """Give bodies velocities; without `angular` they do not turn."""
+        rows = self.rows(bodies)
+        moved = self._checked("velocity", linear, (len(rows), 3))
+        spun = (
+            np.zeros((len(rows), 3))
+            if angular is None
+            else self._checked("angular velocity", angular, (len(rows), 3))
+        )
+        self._record("velocities", rows, moved, spun)
+        self._write_velocities(rows, moved, spun)
+
+    def apply_force(
+        self,
+        body: str | int,
+        force: Sequence[float] | Array = (0.0, 0.0, 0.0),
+        torque: Sequence[float] | Array = (0.0, 0.0, 0.0),
+    ) -> None:
+        """A force and a torque on a body's centre of mass through the whole of the next step."""
+        row = self.row(body) if isinstance(body, str) else int(self.rows(body)[0])
+        wrench = self._checked("force", (*force, *torque), (6,))
+        self._record("force", np.array([row]), wrench, wrench)
+        self._force_rows.append(row)
+        self._wrenches.append(tuple(wrench.tolist()))
+
+    def set_controls(
+        self, values: npt.ArrayLike, names: Sequence[str] | None = None
+    ) -> None:
+        """Set actuators, all or those named. They hold until they are set again."""
+        if names is None:
+            columns = np.arange(len(self.controls))
+        else:
+            columns = np.array([self._control(name) for name in names], dtype=np.intp)
+        given = self._checked("control", values, (len(columns),))
+        self._record("controls", columns, given, given)
+        self._write_controls(columns, given)
+
+    def control_values(self) -> Array:
+        """What the actuators are set to."""
+        return self._read_controls()
+
+    def _control(self, name: str) -> int:
+        try:
+            return self.controls.index(name)
+        except ValueError:
+            raise UnknownNameError(
+                "control", name, f"solver {self.name!r}", self.controls
+            ) from None
+
+    def _checked(self, what: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+        given = np.ascontiguousarray(values, dtype=np.float64)
+        try:
+            given = np.broadcast_to(given, shape) if given.ndim < len(shape) else given
+        except ValueError:
+            pass
+        if given.shape != shape:
+            raise PhysicsError(f"solver {self.name!r}: {what} is {given.shape}, wanted {shape}")
+        if not np.isfinite(given).all():
+            raise PhysicsError(
+                f"solver {self.name!r}: {what} is not finite",
+                hint="look at what computed it: the engine was not told",
+            )
+        return given.copy()
+
+    def _record(self, kind: str, rows: Rows, first: Array, second: Array) -> None:
+        """Remember what was written. Only engines that are replayed from the start need it."""
+
+    # Controllers' claims of joints.
+
+    def claim(self, owner: str, joints: Sequence[str]) -> None:
+        """Take joints for a controller; a joint that another one holds is refused by name."""
+        from mainspring.physics._errors import JointClaimError
+
+        for joint in joints:
+            holder = self._claims.get(joint)
+            if holder is not None and holder != owner:
+                raise JointClaimError(self.name, joint, holder, owner)
+        for joint in joints:
+            self._claims[joint] = owner
+
+    def release(self, owner: str) -> None:
+        """Give back every joint that `owner` holds."""
+        self._claims = {joint: held for joint, held in self._claims.items() if held != owner}
+
+    @property
+    def claims(self) -> dict[str, str]:
+        """Which controller holds which joint."""
+        return dict(self._claims)
+
+    # State.
+
+    def save(self) -> dict[str, Any]:
+        """The whole state, as plain data."""
+        return {
+            "engine": self.engine,
+            "model": self._model_digest(),
+            "steps": self.steps,
+            "epoch": self.epoch,
+            "forces": [self._force_rows.copy(), self._wrenches.copy()],
+            "touched": sorted(self._touched),
+            "state": self._save(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go back to what `save` returned."""
+        if saved["engine"] != self.engine:
+            raise RestoreError(
+                f"solver {self.name!r} runs {self.engine}; the snapshot is of {saved['engine']}"
+            )
+        if saved["model"] != self._model_digest():
+            raise RestoreError(
+                f"the snapshot of solver {self.name!r} was taken with another model",
+                hint="load the model it was taken with",
+            )
+        self.steps = saved["steps"]
+        self._good_until = self.steps + self._good_every
+        self.epoch = saved["epoch"]
+        self._force_rows = [int(row) for row in saved["forces"][0]]
+        self._wrenches = [tuple(wrench) for wrench in saved["forces"][1]]
+        self._touched = frozenset((a, b) for a, b in saved["touched"])
+        self._restore(saved["state"])
+        if self._publish is not None:
+            self._publish()
+
+    def hash(self) -> bytes:
+        """16 bytes that are the same for the same state."""
+        return state.digest(self.save(), self.name)
+
+    def reset(self) -> None:
+        """Put every body back to its start. Sensors forget what they measured."""
+        epoch = self.epoch
+        self._reset()
+        self.epoch = epoch + 1
+        self.steps = 0
+        self._force_rows, self._wrenches = [], []
+        self._touched = frozenset()
+        if self._publish is not None:
+            self._publish()
+
+    @abstractmethod
+    def _reset(self) -> None: ...
