@@ -93,7 +93,8 @@ class Body(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaul
 
 
 class Joint(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A joint between two bodies; `motor_force` makes a hinge or a slider a controlled one."""
+    """A joint between two bodies; with `motor_force`, a hinge or a slider is a control: its
+    value is the angle or the way that the motor drives it to."""
 
     name: str
     kind: JointKind

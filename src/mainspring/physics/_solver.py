@@ -226,11 +226,11 @@ class Solver(Subsystem):
         if context.ts != self._runner_step_s:  # P1
             self._fit(context)
         count = self._substeps
-        self.steps = steps = self.steps + count
         if self._wrenches:
             self._step_with_forces()
         else:
             self._advance(count)  # P3
+        self.steps = steps = self.steps + count
         if not self._finite():  # P5
             self._raise_diverged(context.time)
         if steps >= self._good_until:  # P6
@@ -245,13 +245,13 @@ class Solver(Subsystem):
             own = self._wanted_step or self._own_step() or Fraction(1, 60)
             self._set_engine_step(float(own))
             self._runner_step_s = 0.0
-        self.steps += count
         if self._wrenches:
             substeps, self._substeps = self._substeps, count
             self._step_with_forces()
             self._substeps = substeps
         else:
             self._advance(count)
+        self.steps += count
         if not self._finite():
             self._raise_diverged(0)
         if self._publish is not None:
@@ -429,7 +429,6 @@ class Solver(Subsystem):
         """A force and a torque on a body's centre of mass through the whole of the next step."""
         row = self.row(body) if isinstance(body, str) else int(self.rows(body)[0])
         wrench = self._checked("force", (*force, *torque), (6,))
-        self._record("force", np.array([row]), wrench, wrench)
         self._force_rows.append(row)
         self._wrenches.append(tuple(wrench.tolist()))
 
