@@ -81,6 +81,11 @@ class Box2D(ReplayedSolver):
         self._held: tuple[list[int], list[tuple[float, ...]]] = ([], [])
         self._step_world = self.world.Step
 
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """Metres a second squared, world axes."""
+        return self.source.gravity
+
     def _model_digest(self) -> bytes:
         return self._digest
 
@@ -239,9 +244,7 @@ def _create(b2: Any, world: Any, body: Body, row: int, file: str) -> Any:
         "dynamic": world.CreateDynamicBody,
     }
     w, _, _, z = body.quaternion
-    made = makers[body.kind](
-        position=body.position[:2], angle=2 * math.atan2(z, w), userData=row
-    )
+    made = makers[body.kind](position=body.position[:2], angle=2 * math.atan2(z, w), userData=row)
     shape = _shape(b2, body, file)
     made.CreateFixture(
         shape=shape,

@@ -1,13 +1,13 @@
 """The physics errors.
 
-    PhysicsError
-    ├── ModelError          a model file or description cannot become a simulation
-    ├── StepError           an engine step does not divide its runner's step
-    ├── DivergenceError     the state stopped being finite; carries the last good snapshot
-    ├── UnknownNameError    a body, joint, actuator or site that the model does not have
-    ├── JointClaimError     two controllers want the same joint
-    ├── RestoreError        a snapshot belongs to another model, engine or build
-    └── SensorError         a sensor cannot be read or set up
+PhysicsError
+├── ModelError          a model file or description cannot become a simulation
+├── StepError           an engine step does not divide its runner's step
+├── DivergenceError     the state stopped being finite; carries the last good snapshot
+├── UnknownNameError    a body, joint, actuator or site that the model does not have
+├── JointClaimError     two controllers want the same joint
+├── RestoreError        a snapshot belongs to another model, engine or build
+└── SensorError         a sensor cannot be read or set up
 """
 
 from __future__ import annotations

@@ -93,6 +93,11 @@ class Jolt(ReplayedSolver):
         self._pairs: dict[tuple[int, int], None] = {}
         self._step_world = world.step
 
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """Metres a second squared, world axes."""
+        return self.source.gravity
+
     def _model_digest(self) -> bytes:
         return self._digest
 

@@ -292,7 +292,9 @@ def _volume(body: Body) -> float:
 def _field_hint(path: str, unknown: re.Match[str] | None) -> str | None:
     if unknown is None:
         return None
-    owner = Body if path.startswith("$.body") else Joint if path.startswith("$.joint") else _Document
+    owner = (
+        Body if path.startswith("$.body") else Joint if path.startswith("$.joint") else _Document
+    )
     return nearest(unknown[1], owner.__struct_fields__)
 
 

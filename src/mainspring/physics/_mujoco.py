@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mainspring import state
 from mainspring.physics._errors import ModelError, PhysicsError, RestoreError, UnknownNameError
 from mainspring.physics._solver import (
     CONTACT,
@@ -31,7 +32,6 @@ from mainspring.physics._solver import (
     require,
 )
 from mainspring.physics._steps import as_step
-from mainspring import state
 
 __all__ = ["MuJoCo"]
 
@@ -59,9 +59,7 @@ class MuJoCo(Solver):
         self.bodies = tuple(_name(mj, m, mj.mjtObj.mjOBJ_BODY, i) for i in range(1, m.nbody))
         self.controls = tuple(_name(mj, m, mj.mjtObj.mjOBJ_ACTUATOR, i) for i in range(m.nu))
         single = [i for i in range(m.njnt) if int(m.jnt_type[i]) >= 2]  # slide and hinge
-        self.joints: tuple[str, ...] = tuple(
-            _name(mj, m, mj.mjtObj.mjOBJ_JOINT, i) for i in single
-        )
+        self.joints: tuple[str, ...] = tuple(_name(mj, m, mj.mjtObj.mjOBJ_JOINT, i) for i in single)
         self._joint_ids = np.array(single, dtype=np.intp)
         self._qpos_at = m.jnt_qposadr[self._joint_ids].astype(np.intp)
         self._dof_at = m.jnt_dofadr[self._joint_ids].astype(np.intp)
@@ -90,6 +88,12 @@ class MuJoCo(Solver):
         for warning in self.data.warning:
             warning.number = 0
         self._warnings_seen = self._warnings.count
+
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """Metres a second squared, world axes."""
+        x, y, z = self.model.opt.gravity.tolist()
+        return (x, y, z)
 
     def _own_step(self) -> Fraction | None:
         return as_step(float(self.model.opt.timestep))
@@ -221,19 +225,9 @@ class MuJoCo(Solver):
         count = len(self.joints)
         self.data.qpos[self._qpos_at] = self._checked("joint position", positions, (count,))
         self.data.qvel[self._dof_at] = (
-            0.0
-            if velocities is None
-            else self._checked("joint velocity", velocities, (count,))
+            0.0 if velocities is None else self._checked("joint velocity", velocities, (count,))
         )
         self._stale = True
-
-    def bias_forces(self) -> Array:
-        """What holds the joints against gravity, Coriolis forces, springs and damping now."""
-        if self._stale:
-            self.refresh()
-        at = self._dof_at
-        held: Array = self.data.qfrc_bias[at] - self.data.qfrc_passive[at]
-        return held
 
     def gravity_forces(self) -> Array:
         """What holds the joints against gravity and Coriolis forces now."""
@@ -241,6 +235,20 @@ class MuJoCo(Solver):
             self.refresh()
         held: Array = self.data.qfrc_bias[self._dof_at]
         return held
+
+    def inverse_dynamics(self, columns: Rows, acceleration: Array) -> Array:
+        """The joint forces that accelerate the joints so, with gravity, Coriolis and what is
+        passive (springs, damping) accounted for, and nothing touched."""
+        if self._stale:
+            self.refresh()
+        wanted, needed = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        at = self._dof_at[columns]
+        wanted[at] = acceleration
+        self._mj.mj_mulM(self.model, self.data, needed, wanted)
+        needed += self.data.qfrc_bias
+        needed -= self.data.qfrc_passive
+        found: Array = needed[at]
+        return found
 
     def set_joint_forces(self, columns: Rows, forces: Array) -> None:
         """Forces and torques on joints until set again: by their motors where they have one."""
@@ -459,7 +467,7 @@ def _digest(mj: Any, model: Any) -> bytes:
 
 def _name(mj: Any, model: Any, kind: Any, index: int) -> str:
     named = mj.mj_id2name(model, kind, index)
-    return named if named else f"{kind.name.removeprefix('mjOBJ_').lower()}_{index}"
+    return named or f"{kind.name.removeprefix('mjOBJ_').lower()}_{index}"
 
 
 def _motors(mj: Any, model: Any) -> dict[int, tuple[int, float]]:

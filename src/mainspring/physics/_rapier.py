@@ -92,6 +92,11 @@ class Rapier(Solver):
         self._dt = seconds
         self.world.integration_parameters.dt = seconds
 
+    @property
+    def gravity(self) -> tuple[float, float, float]:
+        """Metres a second squared, world axes."""
+        return self.source.gravity
+
     def _model_digest(self) -> bytes:
         return self._digest
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from mainspring.clock import Phase, StepContext
 from mainspring.errors import MissingExtraError
 from mainspring.physics._errors import (
     DivergenceError,
+    JointClaimError,
     PhysicsError,
     RestoreError,
     StepError,
@@ -100,7 +102,10 @@ class ContactEvent(NamedTuple):
 def require(module: str, feature: str, extra: str) -> Any:
     """The engine's module, or an error that names the install command."""
     try:
-        return importlib.import_module(module)
+        # Box2D's module does not survive its own import warnings being made errors.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(feature, extra) from error
 
@@ -111,6 +116,10 @@ class Solver(Subsystem):
     engine: ClassVar[str] = ""
     guarantee: ClassVar[Guarantee]
     default_phase = Phase.PHYSICS
+    bodies: tuple[str, ...]
+    """The names of all bodies; a body's place is its row."""
+    controls: tuple[str, ...]
+    """The names of all actuators."""
 
     def __init__(
         self,
@@ -120,7 +129,7 @@ class Solver(Subsystem):
         step: int | float | str | Fraction | None = None,
         substeps: int | None = None,
     ) -> None:
-        super().__init__(name=name or self.engine)
+        self.name = name or self.engine
         if step is not None and substeps is not None:
             raise StepError(
                 f"solver {self.name!r} has both step={step!r} and substeps={substeps!r}",
@@ -144,8 +153,6 @@ class Solver(Subsystem):
         """Engine steps since the start."""
         self.epoch = 0
         """How often the bodies were put back to their start: sensors forget what was before."""
-        self.bodies: tuple[str, ...] = ()
-        self.controls: tuple[str, ...] = ()
         self._load(model)
         self._row_of = {body: row for row, body in enumerate(self.bodies)}
         self._good = (0, self.save())
@@ -155,6 +162,11 @@ class Solver(Subsystem):
     @abstractmethod
     def _load(self, model: Any) -> None:
         """Build the engine's world; set `bodies` and `controls`."""
+
+    @property
+    @abstractmethod
+    def gravity(self) -> tuple[float, float, float]:
+        """Metres a second squared, world axes."""
 
     @abstractmethod
     def _set_engine_step(self, seconds: float) -> None:
@@ -320,7 +332,7 @@ class Solver(Subsystem):
                 [self.row(body) if isinstance(body, str) else body for body in listed],
                 dtype=np.intp,
             ).reshape(-1)
-        if len(found) and not (0 <= int(found.min()) and int(found.max()) < len(self.bodies)):
+        if len(found) and not (int(found.min()) >= 0 and int(found.max()) < len(self.bodies)):
             raise PhysicsError(
                 f"solver {self.name!r} has rows 0 to {len(self.bodies) - 1}, "
                 f"not {int(found.min())} to {int(found.max())}"
@@ -432,9 +444,7 @@ class Solver(Subsystem):
         self._force_rows.append(row)
         self._wrenches.append(tuple(wrench.tolist()))
 
-    def set_controls(
-        self, values: npt.ArrayLike, names: Sequence[str] | None = None
-    ) -> None:
+    def set_controls(self, values: npt.ArrayLike, names: Sequence[str] | None = None) -> None:
         """Set actuators, all or those named. They hold until they are set again."""
         if names is None:
             columns = np.arange(len(self.controls))
@@ -457,11 +467,9 @@ class Solver(Subsystem):
             ) from None
 
     def _checked(self, what: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-        given = np.ascontiguousarray(values, dtype=np.float64)
-        try:
-            given = np.broadcast_to(given, shape) if given.ndim < len(shape) else given
-        except ValueError:
-            pass
+        given = np.asarray(values, dtype=np.float64)
+        if given.ndim < len(shape) and given.shape == shape[1:]:
+            given = np.broadcast_to(given, shape)  # one for all
         if given.shape != shape:
             raise PhysicsError(f"solver {self.name!r}: {what} is {given.shape}, wanted {shape}")
         if not np.isfinite(given).all():
@@ -478,8 +486,6 @@ class Solver(Subsystem):
 
     def claim(self, owner: str, joints: Sequence[str]) -> None:
         """Take joints for a controller; a joint that another one holds is refused by name."""
-        from mainspring.physics._errors import JointClaimError
-
         for joint in joints:
             holder = self._claims.get(joint)
             if holder is not None and holder != owner:

@@ -1,0 +1,179 @@
+"""Controllers: what moves joints, in the Control phase of its runner.
+
+A controller claims its joints when the scene starts and gives them back when it stops; two that
+want the same joint are an error that names the joint and both of them. What a controller
+commands holds until its next step, as on a real drive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mainspring.clock import Phase, StepContext
+from mainspring.physics._errors import PhysicsError
+from mainspring.physics._mujoco import MuJoCo
+from mainspring.physics._sensor import find_solver
+from mainspring.physics._sensors import JointState, articulated
+from mainspring.physics._solver import Array, Solver
+from mainspring.scene import Scene, Subsystem
+
+__all__ = ["Controller", "PdController"]
+
+
+class Controller(Subsystem):
+    """The base of every controller: it knows its solver and its joints, and claims them."""
+
+    default_phase = Phase.CONTROL
+
+    def __init__(
+        self,
+        solver: Solver | str | None = None,
+        *,
+        joints: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.name = name or type(self).__name__
+        self._wanted = solver
+        self._wanted_joints = None if joints is None else tuple(joints)
+        self._scene: Scene | None = None
+
+    def attach(self, scene: Scene) -> None:
+        """Finds its solver and its joints."""
+        self._scene = scene
+        self.solver: MuJoCo = articulated(find_solver(scene, self._wanted, self.name), self.name)
+        self.joints: tuple[str, ...] = (
+            self.solver.joints if self._wanted_joints is None else self._wanted_joints
+        )
+        self.columns = self.solver.joint_columns(self.joints)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Once the joints are known."""
+
+    def start(self) -> None:
+        """Claims its joints."""
+        self.solver.claim(self.name, self.joints)
+
+    def stop(self) -> None:
+        """Gives them back."""
+        self.solver.release(self.name)
+
+
+class PdController(Controller):
+    """Holds joints at `target`, with what carries their weight added.
+
+    `compensate="gravity"` adds gravity and Coriolis forces: kp and kd are then torques per
+    radian and per radian a second. `compensate="dynamics"` also multiplies by the arm's inertia
+    (computed torque): kp and kd are then the square of the natural frequency and twice it, the
+    same for every joint, and `target_acceleration` is fed forward. The latter stays stable at
+    slow control rates, because how stiff the arm feels no longer depends on its pose.
+
+    It reads the solver's own joints, or, given a `sensor`, what that measured.
+    """
+
+    def __init__(
+        self,
+        solver: Solver | str | None = None,
+        *,
+        joints: Sequence[str] | None = None,
+        kp: float | Sequence[float] = 100.0,
+        kd: float | Sequence[float] = 20.0,
+        compensate: Literal["none", "gravity", "dynamics"] = "gravity",
+        max_force: float | Sequence[float] = np.inf,
+        sensor: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(solver, joints=joints, name=name)
+        if compensate not in ("none", "gravity", "dynamics"):
+            raise PhysicsError(
+                f"controller {self.name!r}: compensate={compensate!r}",
+                hint="'none', 'gravity' or 'dynamics'",
+            )
+        self._gains = (kp, kd, max_force)
+        self._compensate = compensate
+        self._sensor_name = sensor
+
+    def prepare(self) -> None:
+        """Sizes the gains to the joints."""
+        count = len(self.joints)
+        kp, kd, most = self._gains
+        self.kp = np.broadcast_to(np.asarray(kp, dtype=np.float64), count).copy()
+        self.kd = np.broadcast_to(np.asarray(kd, dtype=np.float64), count).copy()
+        self.max_force = np.broadcast_to(np.asarray(most, dtype=np.float64), count).copy()
+        self.target = self.solver.joint_positions()[self.columns]
+        self.target_velocity = np.zeros(count)
+        self.target_acceleration = np.zeros(count)
+        self.forces = np.zeros(count)
+        self._sensor: JointState | None = None
+        if self._sensor_name is not None:
+            assert self._scene is not None
+            found = self._scene.subsystems.get(self._sensor_name)
+            if not isinstance(found, JointState) or found.joints != self.joints:
+                raise PhysicsError(
+                    f"controller {self.name!r} reads sensor {self._sensor_name!r}, which is no "
+                    "JointState sensor of the same joints",
+                    hint="add the sensor before the controller, with the same joints",
+                )
+            self._sensor = found
+
+    def set_target(
+        self,
+        position: npt.ArrayLike,
+        velocity: npt.ArrayLike | None = None,
+        acceleration: npt.ArrayLike | None = None,
+    ) -> None:
+        """Where the joints should be from now on."""
+        count = len(self.joints)
+        self.target = self._checked("position", position, count)
+        self.target_velocity = (
+            np.zeros(count) if velocity is None else self._checked("velocity", velocity, count)
+        )
+        self.target_acceleration = (
+            np.zeros(count)
+            if acceleration is None
+            else self._checked("acceleration", acceleration, count)
+        )
+
+    def _checked(self, what: str, value: npt.ArrayLike, count: int) -> Array:
+        given = np.array(value, dtype=np.float64).reshape(-1)
+        if given.shape != (count,) or not np.isfinite(given).all():
+            raise PhysicsError(
+                f"controller {self.name!r}: a target {what} of {given} for {count} joints",
+                hint="one finite number a joint",
+            )
+        return given
+
+    def step(self, context: StepContext) -> None:
+        """Measure, compare, push."""
+        solver, columns = self.solver, self.columns
+        if self._sensor is None:
+            position = solver.joint_positions()[columns]
+            velocity = solver.joint_velocities()[columns]
+        elif self._sensor.valid:
+            position, velocity = self._sensor.positions, self._sensor.velocities
+        else:
+            return  # nothing measured yet: nothing commanded yet
+        wanted = self.kp * (self.target - position) + self.kd * (self.target_velocity - velocity)
+        if self._compensate == "dynamics":
+            forces = solver.inverse_dynamics(columns, wanted + self.target_acceleration)
+        elif self._compensate == "gravity":
+            forces = wanted + solver.gravity_forces()[columns]
+        else:
+            forces = wanted
+        np.clip(forces, -self.max_force, self.max_force, out=self.forces)
+        solver.set_joint_forces(columns, self.forces)
+
+    def save(self) -> Any:
+        """Its targets and what it commanded last."""
+        targets = [self.target, self.target_velocity, self.target_acceleration]
+        return [array.copy() for array in (*targets, self.forces)]
+
+    def restore(self, saved: Any) -> None:
+        """Leaves it as it was."""
+        self.target, self.target_velocity, self.target_acceleration, self.forces = (
+            np.array(array) for array in saved
+        )

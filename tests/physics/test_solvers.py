@@ -1,0 +1,394 @@
+"""What every solver promises, for every engine: each promise has a test of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from physics_worlds import ENGINES, build, installed, stir
+
+from mainspring import Scene
+from mainspring.physics import (
+    CONTACT,
+    DivergenceError,
+    PhysicsError,
+    Restore,
+    RestoreError,
+    Solver,
+    StepError,
+    UnknownNameError,
+)
+from mainspring.state import decode, encode
+
+Make = Callable[[], Solver]
+STEPS = 40
+
+
+def drive(solver: Solver, first: int, last: int) -> list[bytes]:
+    """Steps, stirring as it goes; the hash after each."""
+    hashes = []
+    for step in range(first, last):
+        stir(solver, step)
+        solver.advance(solver._substeps)
+        hashes.append(solver.hash())
+    return hashes
+
+
+def test_twins_agree_at_every_step(make: Make) -> None:
+    """The same model, driven in the same way, has the same bits at every step."""
+    assert make().guarantee.bit_identical
+    assert drive(make(), 0, STEPS) == drive(make(), 0, STEPS)
+
+
+def test_something_happens(make: Make) -> None:
+    """The twins agree about a world that moves."""
+    solver = make()
+    before, _ = solver.poses()
+    hashes = drive(solver, 0, STEPS)
+    after, rotation = solver.poses()
+    assert len(set(hashes)) == STEPS
+    assert np.abs(after - before).max() > 0.3
+    np.testing.assert_allclose(np.linalg.norm(rotation, axis=1), 1.0, atol=1e-5)
+
+
+def test_every_snapshot_continues_to_the_same_bits(make: Make) -> None:
+    """A snapshot of any step, restored into a new solver, goes on exactly as the run did."""
+    solver = make()
+    saved = [encode(solver.save())]
+    hashes = []
+    for step in range(24):
+        hashes += drive(solver, step, step + 1)
+        saved.append(encode(solver.save()))
+    for step in range(24):
+        other = make()
+        other.restore(decode(saved[step]))
+        assert drive(other, step, min(step + 3, 24)) == hashes[step : step + 3], step
+
+
+def test_a_snapshot_restored_in_place_rewinds(make: Make) -> None:
+    """Going back within one solver is the same as never having gone on."""
+    solver = make()
+    drive(solver, 0, 10)
+    saved, hashed = solver.save(), solver.hash()
+    ahead = drive(solver, 10, 20)
+    solver.restore(saved)
+    assert solver.hash() == hashed
+    assert drive(solver, 10, 20) == ahead
+
+
+def test_forces_that_wait_are_state(make: Make) -> None:
+    """A force that was asked for but not yet applied is in the snapshot."""
+    solver, other = make(), make()
+    solver.apply_force("ball", (3.0, 0.0, 0.0))
+    other.restore(solver.save())
+    solver.advance(), other.advance()
+    assert solver.hash() == other.hash()
+    plain = make()
+    plain.advance()
+    assert plain.hash() != solver.hash()
+
+
+def test_a_force_lasts_one_step(make: Make) -> None:
+    """A force pushes through the whole of the next step, and then no more."""
+    solver = make()
+    row = solver.row("ball")
+    start = solver.velocities()[0][row, 0]
+    solver.apply_force("ball", (6.0, 0.0, 0.0))
+    solver.advance(solver._substeps)
+    pushed = solver.velocities()[0][row, 0]
+    solver.advance(solver._substeps)
+    after = solver.velocities()[0][row, 0]
+    assert pushed - start > 0.05
+    # Jolt damps free motion by 5 % a second.
+    assert after == pytest.approx(pushed, abs=2e-3)
+
+
+def test_reset_is_the_start(make: Make) -> None:
+    """After a reset the run is the first run again, in a new epoch."""
+    solver = make()
+    first = [solver.poses()[0].tobytes() for _ in range(10) if drive(solver, 20, 21) is not None]
+    solver.reset()
+    assert solver.epoch == 1
+    assert solver.steps == 0
+    again = [solver.poses()[0].tobytes() for _ in range(10) if drive(solver, 20, 21) is not None]
+    assert first == again
+
+
+def test_a_snapshot_of_another_model_is_refused(engine: str, make: Make) -> None:
+    """A snapshot says which engine and model it is of."""
+    saved = make().save()
+    with pytest.raises(RestoreError, match="another model"):
+        make().restore({**saved, "model": b"0" * 16})
+    with pytest.raises(RestoreError, match="the snapshot is of unity"):
+        make().restore({**saved, "engine": "unity"})
+
+
+def test_a_tampered_replay_is_noticed(make: Make) -> None:
+    """Where a restore is a replay, it is compared with the bodies of the snapshot."""
+    solver = make()
+    if solver.guarantee.restore is not Restore.REPLAY:
+        pytest.skip("the snapshot is exact")
+    drive(solver, 0, 10)
+    saved = solver.save()
+    saved["state"][1][solver.row("ball")] += 1e-9
+    with pytest.raises(RestoreError, match="'ball' elsewhere"):
+        make().restore(saved)
+
+
+def test_poses_are_read_in_bulk_into_given_arrays(make: Make) -> None:
+    """`read_poses` fills what it is given, also a view with strides."""
+    solver = make()
+    drive(solver, 0, 5)
+    count = len(solver.bodies)
+    whole = np.zeros((count, 9))
+    solver.read_poses(whole[:, 1:4], whole[:, 5:9])
+    position, rotation = solver.poses()
+    np.testing.assert_array_equal(whole[:, 1:4], position)
+    np.testing.assert_array_equal(whole[:, 5:9], rotation)
+
+
+def test_what_is_written_is_read_back(make: Make) -> None:
+    """Poses and velocities that were written are there before the next step."""
+    solver = make()
+    flat = solver.engine == "box2d"
+    where = np.array([[3.0, 4.0, 0.0 if flat else 5.0]])
+    turn = np.array([[np.cos(0.3), 0.0, 0.0, np.sin(0.3)]])
+    solver.write_poses("ball", where, turn)
+    solver.write_velocities("ball", [(0.5, 0.25, 0.0)], [(0.0, 0.0, 2.0)])
+    row = solver.row("ball")
+    position, rotation = solver.poses()
+    linear, angular = solver.velocities()
+    np.testing.assert_allclose(position[row], where[0], atol=1e-6)
+    np.testing.assert_allclose(rotation[row], turn[0], atol=1e-6)
+    np.testing.assert_allclose(linear[row], (0.5, 0.25, 0.0), atol=1e-6)
+    np.testing.assert_allclose(angular[row], (0.0, 0.0, 2.0), atol=1e-6)
+
+
+def test_contacts_and_events(make: Make) -> None:
+    """Bodies that come to lie on something touch it; events say when that began."""
+    solver = make()
+    began = {}
+    for step in range(60):
+        solver.advance(solver._substeps)
+        for event in solver.events():
+            began.setdefault((event.a, event.b, event.began), step)
+    floor = "world" if solver.engine == "mujoco" else "floor"
+    assert any(key[0] == floor and key[1].startswith("crate") for key in began)
+    solver.write_velocities("crate_0", [(0.01, 0.0, 0.0)])
+    solver.advance(solver._substeps)
+    contacts = solver.contacts()
+    assert contacts.dtype == CONTACT
+    assert len(contacts) > 0
+    assert (contacts["a"] <= contacts["b"]).all()
+    assert (np.diff(contacts["a"]) >= 0).all()
+    np.testing.assert_allclose(np.linalg.norm(contacts["normal"], axis=1), 1.0, atol=1e-4)
+
+
+def test_rays_meet_the_ground(make: Make) -> None:
+    """A ray straight down from high up meets what is there; one sideways meets nothing."""
+    solver = make()
+    solver.advance()
+    flat = solver.engine == "box2d"
+    down = (0.0, -1.0, 0.0) if flat else (0.0, 0.0, -1.0)
+    origin = (-15.0, 10.0, 0.0) if flat else (-15.0, 9.0, 10.0)
+    hits = solver.cast_rays(origin, [down, (-1.0, 0.0, 0.0)], max_distance=50.0)
+    assert hits.distances[0] == pytest.approx(10.0, abs=1e-3)
+    assert np.isinf(hits.distances[1])
+    assert solver._named(int(hits.rows[0])) in ("floor", "world")
+    assert hits.rows[1] == -1
+
+
+def test_rays_pass_the_body_that_is_ignored(make: Make) -> None:
+    """A sensor does not see its own housing."""
+    solver = make()
+    solver.advance()
+    position, _ = solver.poses()
+    start = position[solver.row("ball")]
+    down = (0.0, -1.0, 0.0) if solver.engine == "box2d" else (0.0, 0.0, -1.0)
+    hits = solver.cast_rays(start, [down], ignore="ball")
+    assert hits.distances[0] > 0.3
+    assert hits.rows[0] != solver.row("ball")
+
+
+def test_unknown_names_are_named(make: Make) -> None:
+    """A wrong body or control is refused with the nearest one."""
+    solver = make()
+    with pytest.raises(UnknownNameError, match="did you mean 'ball'"):
+        solver.row("bal")
+    with pytest.raises(UnknownNameError, match="did you mean 'elbow'"):
+        solver.set_controls([1.0], ["elbo"])
+    with pytest.raises(PhysicsError, match="rows 0 to"):
+        solver.write_velocities(10_000, [(0.0, 0.0, 0.0)])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_never_reach_the_engine(make: Make, bad: float) -> None:
+    """What a controller computed wrongly is refused where it is given, and changes nothing."""
+    solver = make()
+    before = solver.hash()
+    for call in (
+        lambda: solver.apply_force("ball", (bad, 0.0, 0.0)),
+        lambda: solver.write_poses("ball", [(bad, 0.0, 0.0)]),
+        lambda: solver.write_velocities("ball", [(0.0, bad, 0.0)]),
+        lambda: solver.set_controls([bad], ["elbow"]),
+        lambda: solver.cast_rays((0.0, 0.0, 0.0), [(bad, 0.0, 0.0)]),
+    ):
+        with pytest.raises(PhysicsError, match="finite"):
+            call()
+    assert solver.hash() == before
+
+
+def test_in_a_scene_each_runner_step_is_whole(engine: str) -> None:
+    """At 30 Hz, whose steps are 33 333 333 or ..34 ns, the engine takes the exact fraction."""
+    scene = Scene("cell", runners=[("Physics", 30)])
+    solver = scene.add(build(engine, step="1/240"), runner="Physics")
+    scene.advance(seconds=1)
+    assert solver.steps == 240
+    assert scene.time.now == 1_000_000_000
+
+
+def test_a_step_that_does_not_divide_is_refused(engine: str) -> None:
+    """The error names the nearest steps that do."""
+    scene = Scene("cell", runners=[("Physics", 30)])
+    scene.add(build(engine, step=0.004), runner="Physics")
+    with pytest.raises(Exception, match="does not divide") as caught:
+        scene.advance(seconds=0.1)
+    text = str(caught.value) + str(caught.value.__cause__)
+    assert "1/240 s" in text
+    assert "1/270 s" in text
+
+
+def test_changing_the_runners_rate_fits_the_step_again(engine: str) -> None:
+    """A runner that is made faster asks for fewer engine steps at each of its own."""
+    scene = Scene("cell", runners=[("Physics", 30)])
+    solver = scene.add(build(engine, step="1/240"), runner="Physics")
+    scene.advance(seconds=1)
+    scene.time.runners["Physics"].rate = 60
+    scene.advance(seconds=1)
+    assert solver.steps == 480
+
+
+def test_restored_scenes_continue(engine: str) -> None:
+    """A whole scene with a solver, restored into another scene, goes on to the same hashes."""
+
+    def cell() -> Scene:
+        scene = Scene("cell", seed=3, runners=[("Physics", 60), ("Control", 20)])
+        solver = scene.add(build(engine, step="1/240"), runner="Physics")
+
+        def push(context: object) -> None:
+            solver.apply_force("ball", (0.5, 0.0, 0.0))
+
+        scene.time.register(push, runner="Control", name="push")
+        return scene
+
+    scene = cell()
+    scene.advance(seconds=0.4)
+    saved = scene.save()
+    wanted = []
+    for _ in range(6):
+        scene.advance(instants=1)
+        wanted.append(scene.hash())
+    other = cell()
+    other.restore(saved)
+    for hashed in wanted:
+        other.advance(instants=1)
+        assert other.hash() == hashed
+
+
+def test_scene_reset_starts_the_same_run_again(engine: str) -> None:
+    """After `scene.reset()` everything happens as it did the first time."""
+    scene = Scene("cell", runners=[("Physics", 60)])
+    solver = scene.add(build(engine, step="1/240"), runner="Physics")
+    scene.advance(seconds=0.5)
+    first = solver.hash()
+    scene.reset()
+    scene.advance(seconds=0.5)
+    assert solver.hash() == first
+
+
+def test_the_gil_is_released_where_the_engine_allows(make: Make) -> None:
+    """Another thread gets to run within one call, or the guarantee says that it does not."""
+    solver = make()
+    if not solver.guarantee.releases_gil:
+        pytest.skip(f"{solver.engine} holds the GIL")
+    count, done = [0], threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            count[0] += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while count[0] == 0:
+            pass
+        # With the GIL held throughout, the other thread could not run between these lines.
+        seen = []
+        for _ in range(200):
+            before = count[0]
+            solver.advance(8)
+            seen.append(count[0] - before)
+    finally:
+        done.set()
+        thread.join()
+    assert sum(seen) > 0
+
+
+def test_a_wrong_substep_count_is_refused(engine: str) -> None:
+    """Half a step, none, or two wishes at once."""
+    with pytest.raises(StepError, match="make no step"):
+        build(engine, substeps=0)
+    with pytest.raises(StepError, match="both"):
+        build(engine, substeps=2, step=0.01)
+    with pytest.raises(StepError, match="positive"):
+        build(engine, step=-0.01)
+
+
+def test_exact_fractions() -> None:
+    """30000/1001 Hz is no rounding matter: its step divides into six of 1001/180000 s."""
+    solver = build("mujoco", step=Fraction(1001, 180000))
+    assert solver.fit(Fraction(1001, 30000)) == 6
+
+
+def test_divergence_ends_the_run_with_the_last_good_snapshot() -> None:
+    """A MuJoCo state that explodes stops the scene, says when and which body, and can go back."""
+    solver = build("mujoco")
+    scene = Scene("cell", runners=[("Physics", 500)])
+    scene.add(solver, runner="Physics")
+    scene.advance(seconds=1.5)
+
+    def spoil(context: object) -> None:
+        solver.data.qvel[-2] = 1e12
+
+    scene.time.request_wakeup(scene.time.now)
+    scene.time.register(spoil, runner="Physics", name="spoil")
+    with pytest.raises(Exception, match="diverged") as caught:
+        scene.advance(seconds=1)
+    error = caught.value if isinstance(caught.value, DivergenceError) else caught.value.__cause__
+    assert isinstance(error, DivergenceError)
+    assert error.body in solver.bodies
+    assert error.time_ns >= 1_500_000_000
+    assert error.snapshot_time_ns <= 1_500_000_000
+    solver.restore(error.snapshot)
+    assert np.isfinite(solver.poses()[0]).all()
+    solver.advance(10)
+
+
+def test_several_solvers_share_a_scene() -> None:
+    """All engines that are here, in one scene, replayed to the same hash."""
+
+    def cell() -> Scene:
+        scene = Scene("all", runners=[("Physics", 60), ("Fine", 240)])
+        for engine in ENGINES:
+            if installed(engine):
+                runner = "Fine" if engine == "mujoco" else "Physics"
+                scene.add(build(engine, substeps=2), name=engine, runner=runner)
+        scene.advance(seconds=0.5)
+        return scene
+
+    one, other = cell(), cell()
+    assert len(one.subsystems) >= 3
+    assert one.part_hashes() == other.part_hashes()
