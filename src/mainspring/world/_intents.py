@@ -1,0 +1,140 @@
+"""Intents: skills called from outside, by any thread.
+
+`submit` puts an intent into the inbox and returns a ticket. The intent is applied at the start
+of the next instant, in the order of sequence numbers, and its outcome then reaches the ticket.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Container
+
+from mainspring.world._errors import IntentError
+from mainspring.world._skills import Outcome
+
+__all__ = ["Ticket", "Tickets"]
+
+
+class Ticket:
+    """The receipt for an intent.
+
+    `outcome` is None until the intent was decided; an intent that needs approval is decided
+    when its approval is, and `request` names it meanwhile.
+    """
+
+    def __init__(self, skill: str, actor: str, may_wait: Callable[[], str | None]) -> None:
+        self.skill = skill
+        self.actor = actor
+        self.seq = 0
+        """Its place in the total order of inputs."""
+        self._may_wait = may_wait
+        self._decided = threading.Event()
+        self._lock = threading.Lock()
+        self._outcome: Outcome | None = None
+        self._request: str | None = None
+        self._callbacks: list[Callable[[Outcome], object]] = []
+
+    @property
+    def done(self) -> bool:
+        return self._decided.is_set()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return self._outcome
+
+    @property
+    def request(self) -> str | None:
+        """The approval it waits for, or waited for."""
+        return self._request
+
+    def wait(self, timeout: float | None = None) -> Outcome:
+        """Blocks until the outcome is there, at most `timeout` seconds.
+
+        An error on the thread that advances the clock: nothing would ever happen there.
+        """
+        if not self.done:
+            advice = self._may_wait()
+            if advice is not None:
+                raise IntentError(
+                    f"waiting for {self.skill!r} on the thread that advances the clock would last "
+                    "for ever",
+                    hint=advice,
+                )
+        if not self._decided.wait(timeout):
+            raise IntentError(
+                f"{self.skill!r} of {self.actor} (input {self.seq}) was not decided within "
+                f"{timeout} s",
+                hint="is the scene running? "
+                + (f"it waits for approval {self._request}" if self._request else ""),
+            )
+        assert self._outcome is not None
+        return self._outcome
+
+    def add_done_callback(self, callback: Callable[[Outcome], object]) -> None:
+        """Calls `callback(outcome)` once decided: on the clock's thread, or now if it is."""
+        with self._lock:
+            if self._outcome is None:
+                self._callbacks.append(callback)
+                return
+        callback(self._outcome)
+
+    def decide(self, outcome: Outcome) -> None:
+        if outcome.request is not None:
+            self._request = outcome.request
+        if outcome.pending:
+            return
+        with self._lock:
+            if self._outcome is not None:
+                return
+            self._outcome = outcome
+            callbacks, self._callbacks = self._callbacks, []
+        self._decided.set()
+        for callback in callbacks:
+            callback(outcome)
+
+    def __repr__(self) -> str:
+        state = self._outcome.status if self._outcome else "waiting"
+        return f"<ticket {self.seq}: {self.skill} by {self.actor}, {state}>"
+
+
+class Tickets:
+    """The tickets that wait for their outcome, by sequence number."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Ticket] = {}
+
+    def issue(self, ticket: Ticket, put: Callable[[], int]) -> None:
+        # Under the lock, so that an outcome which comes at once still finds the ticket.
+        with self._lock:
+            ticket.seq = put()
+            self._waiting[ticket.seq] = ticket
+
+    def decide(self, outcome: Outcome) -> None:
+        if outcome.seq is None:
+            return
+        with self._lock:
+            ticket = self._waiting.get(outcome.seq)
+            if ticket is not None and not outcome.pending:
+                del self._waiting[outcome.seq]
+        if ticket is not None:
+            ticket.decide(outcome)
+
+    def drop_unknown(self, known: Container[int], time_ns: int) -> None:
+        """After a restore: intents that the restored moment does not know are never decided."""
+        with self._lock:
+            lost = [ticket for seq, ticket in self._waiting.items() if seq not in known]
+            for ticket in lost:
+                del self._waiting[ticket.seq]
+        for ticket in lost:
+            ticket.decide(
+                Outcome(
+                    status="refused",
+                    skill=ticket.skill,
+                    actor=ticket.actor,
+                    code="lost",
+                    reason="the world was restored to a moment that does not know this intent",
+                    time_ns=time_ns,
+                    seq=ticket.seq,
+                )
+            )

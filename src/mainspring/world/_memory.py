@@ -1,0 +1,143 @@
+"""Rows of one dtype and shape that never move while somebody looks at them.
+
+The promise: an array handed out by `view` goes on showing the same rows, at the same
+address, however many rows are added. It holds because the address space for the largest
+number of rows is reserved at the start and the operating system supplies a page when it is
+first written; a reserve of sixteen million rows costs nothing until they exist.
+
+When rows must close up after others were removed, a row that somebody still looks at
+must not turn into another entity's. `held` tells whether anybody looks; if so the rows
+move to a fresh reserve, and the old arrays keep their last values, detached.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mainspring.world._errors import CapacityError
+
+__all__ = ["Reserve", "Rows"]
+
+# Python names this flag from 3.13 on; the value is Linux's.
+_NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
+_FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
+
+
+def _map(size: int) -> mmap.mmap:
+    return mmap.mmap(-1, max(size, mmap.PAGESIZE), flags=_FLAGS)
+
+
+class Reserve:
+    """Address space for `rows_max` rows; `full` is all of it."""
+
+    __slots__ = ("_baseline", "_owner", "dtype", "full", "rows_max", "shape")
+
+    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], rows_max: int) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        width = dtype.itemsize
+        for side in shape:
+            width *= side
+        # A machine with strict limits may refuse the whole: take the largest part it grants.
+        while True:
+            try:
+                memory = _map(rows_max * width)
+                break
+            except (OSError, ValueError, OverflowError):
+                rows_max //= 2
+                if rows_max * width < 1 << 16:
+                    raise CapacityError(
+                        f"no address space for rows of {width} bytes",
+                        hint="raise the limit on virtual memory (ulimit -v)",
+                    ) from None
+        self.rows_max = rows_max
+        # Every view of an array has the array that holds the memory as its base, views of
+        # views too. So its reference count tells whether a view is alive.
+        items = rows_max * (width // dtype.itemsize)
+        self._owner: NDArray[Any] = np.frombuffer(memory, dtype=dtype, count=items)
+        self.full: NDArray[Any] = self._owner.reshape(rows_max, *shape)
+        self._baseline = sys.getrefcount(self._owner)
+
+    def held(self) -> bool:
+        """Whether anybody holds an array that shows this memory.
+
+        The same test that `ndarray.resize` makes before it moves memory.
+        """
+        return sys.getrefcount(self._owner) > self._baseline
+
+    def fresh(self) -> Reserve:
+        """An empty reserve like this one."""
+        return Reserve(self.dtype, self.shape, self.rows_max)
+
+
+class Rows:
+    """A reserve whose rows close up, open again and are replaced as a whole.
+
+    `view(n)` is the first `n` rows. What happens to each row is told by the table that owns
+    it: this class knows neither entities nor what is alive.
+    """
+
+    __slots__ = ("_reserve", "default", "full")
+
+    def __init__(
+        self, dtype: np.dtype[Any], shape: tuple[int, ...], rows_max: int, default: Any
+    ) -> None:
+        self._reserve = Reserve(dtype, shape, rows_max)
+        self.full = self._reserve.full
+        self.default = default
+
+    @property
+    def rows_max(self) -> int:
+        return self._reserve.rows_max
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._reserve.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._reserve.shape
+
+    def held(self) -> bool:
+        return self._reserve.held()
+
+    def view(self, rows: int) -> NDArray[Any]:
+        return self.full[:rows]
+
+    def clear(self, first: int, end: int) -> None:
+        """Rows `[first, end)` get the default."""
+        self.full[first:end] = self.default
+
+    def close_up(self, first: int, kept: NDArray[np.intp]) -> None:
+        """Of the rows from `first` on, only `kept` stay; they move up in order."""
+        moved = self.full[kept]
+        if self.held():
+            self._move(first)
+        self.full[first : first + len(kept)] = moved
+
+    def open_up(
+        self, first: int, kept: NDArray[np.intp], gone: NDArray[np.intp], lost: Any
+    ) -> None:
+        """The reverse of `close_up`: what moved goes back, and `gone` get what was `lost`."""
+        moved = self.full[first : first + len(kept)].copy()
+        if self.held():
+            self._move(first)
+        self.full[kept] = moved
+        self.full[gone] = lost
+
+    def replace(self, values: NDArray[Any], *, same_rows: bool) -> None:
+        """All rows become `values`; in place where each row stays the same entity's."""
+        if not same_rows and self.held():
+            self._move(0)
+        self.full[: len(values)] = values
+
+    def _move(self, keep: int) -> None:
+        fresh = self._reserve.fresh()
+        fresh.full[:keep] = self.full[:keep]
+        self._reserve = fresh
+        self.full = fresh.full
