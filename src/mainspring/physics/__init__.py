@@ -4,6 +4,7 @@ Begin with `Solver`; docs/concepts/physics.md shows a first simulation.
 """
 
 from mainspring.physics._box2d import Box2D
+from mainspring.physics._camera import Camera
 from mainspring.physics._controller import Controller, PdController
 from mainspring.physics._errors import (
     DivergenceError,
@@ -42,6 +43,7 @@ __all__ = [
     "CONTACT",
     "Body",
     "Box2D",
+    "Camera",
     "ContactEvent",
     "ContactSensor",
     "Controller",

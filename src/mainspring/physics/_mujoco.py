@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +127,14 @@ class MuJoCo(Solver):
         whole = np.concatenate([self.data.qpos, self.data.qvel, self.data.qacc])
         return bool((np.abs(whole) < 1e10).all())  # a NaN fails the comparison too
 
+    def _raise_diverged(self, time_ns: int) -> NoReturn:
+        m, d = self.model, self.data
+        with np.errstate(all="ignore"):
+            bad = np.flatnonzero(~((np.abs(d.qvel) < 1e10) & (np.abs(d.qacc) < 1e10)))
+        if len(bad):
+            self._diverged(self._named(int(m.dof_bodyid[bad[0]]) - 1), time_ns)
+        super()._raise_diverged(time_ns)
+
     def refresh(self) -> None:
         """Bring what is derived from positions up to date after they were written."""
         if self._stale:
@@ -162,6 +170,8 @@ class MuJoCo(Solver):
         self._stale = True
 
     def _write_velocities(self, rows: Rows, linear: Array, angular: Array) -> None:
+        if self._stale:
+            self.refresh()  # which way a body points decides what its spin is
         for row, moved, spun in zip(rows.tolist(), linear, angular, strict=True):
             start = int(self.model.jnt_dofadr[self._free_joint(row)])
             turn = np.empty(9)

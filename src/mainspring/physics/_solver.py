@@ -303,7 +303,7 @@ class Solver(Subsystem):
         whole = np.hstack([position, rotation, linear, angular])
         with np.errstate(all="ignore"):
             bad = np.flatnonzero(~(np.abs(whole) < 1e10).all(axis=1))
-        self._diverged(self.bodies[int(bad[0])] if len(bad) else "(a joint)", time_ns)
+        self._diverged(self.bodies[int(bad[0])] if len(bad) else "unknown", time_ns)
 
     def _diverged(self, body: str, time_ns: int) -> NoReturn:
         good_time, good = self._good

@@ -95,12 +95,13 @@ class JerkLimited:
         given.current_position, given.current_velocity = at, moving
         given.current_acceleration = changing
         given.target_position = target
-        result = self._generator.calculate(given, self._trajectory)
-        if result.value < 0:  # Ruckig's errors are its negative results
+        try:
+            self._generator.calculate(given, self._trajectory)
+        except self._ruckig.RuckigError as error:
             raise PhysicsError(
-                f"there is no motion from {at} to {target}: {result.name}",
+                f"there is no motion from {at} to {target}: {error}",
                 hint="finite targets, and limits larger than the speed it has now",
-            )
+            ) from error
         self._elapsed_ns = 0
 
     def save(self) -> Any:
