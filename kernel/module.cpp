@@ -3,6 +3,7 @@
 
 namespace nb = nanobind;
 
+void bind_capture(nb::module_& m);
 void bind_clock(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_inbox(nb::module_& m);
@@ -21,4 +22,6 @@ NB_MODULE(_kernel, m) {
     bind_space(space);
     auto threads = m.def_submodule("threads", "Which thread am I on, and the render thread's queue.");
     bind_threads(threads);
+    auto capture = m.def_submodule("capture", "Sampling and encoding of recordings.");
+    bind_capture(capture);
 }

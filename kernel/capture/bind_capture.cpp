@@ -1,0 +1,194 @@
+// Python's face of the capture kernel: the chunk builder and the sampler.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "capture/chunk_builder.h"
+#include "capture/py_sampler.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mainspring::capture {
+
+namespace {
+
+/// A read-only view of any contiguous buffer, for as long as it lives.
+class BufferView {
+public:
+    explicit BufferView(nb::handle object) {
+        if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
+    }
+    BufferView(const BufferView&) = delete;
+    BufferView& operator=(const BufferView&) = delete;
+    ~BufferView() { PyBuffer_Release(&view_); }
+
+    [[nodiscard]] std::string_view text() const noexcept {
+        return {static_cast<const char*>(view_.buf), static_cast<std::size_t>(view_.len)};
+    }
+
+private:
+    Py_buffer view_{};
+};
+
+Scalar scalar_of(const std::string& code) {
+    if (code.size() == 1) {
+        const auto type = static_cast<Scalar>(code[0]);
+        if (scalar_size(type) != 0) return type;
+    }
+    throw nb::value_error("unknown scalar code in a channel's program");
+}
+
+/// Programs come as lists of tuples whose first item names the operation.
+Program program_of(nb::handle ops) {
+    Program program;
+    for (nb::handle item : ops) {
+        const auto parts = nb::cast<nb::tuple>(item);
+        const auto name = nb::cast<std::string>(parts[0]);
+        Op op;
+        if (name == "literal") {
+            op.kind = OpKind::Literal;
+            op.text = nb::cast<std::string>(parts[1]);
+        } else if (name == "value") {
+            op.kind = OpKind::Value;
+            op.type = scalar_of(nb::cast<std::string>(parts[1]));
+        } else if (name == "array") {
+            op.kind = OpKind::Array;
+            op.type = scalar_of(nb::cast<std::string>(parts[1]));
+            op.count = nb::cast<std::uint32_t>(parts[2]);
+        } else if (name == "table") {
+            op.kind = OpKind::Table;
+            op.body = program_of(parts[1]);
+        } else if (name == "blob") {
+            op.kind = OpKind::Blob;
+        } else if (name == "time") {
+            op.kind = OpKind::Time;
+        } else {
+            throw nb::value_error("unknown operation in a channel's program");
+        }
+        program.push_back(std::move(op));
+    }
+    return program;
+}
+
+nb::tuple tuple_of(const Chunk& chunk) {
+    return nb::make_tuple(nb::bytes(chunk.records.data(), chunk.records.size()),
+                          nb::bytes(chunk.index.data(), chunk.index.size()), chunk.channels,
+                          chunk.index_offsets, chunk.message_counts, chunk.start_ns, chunk.end_ns);
+}
+
+}  // namespace
+
+}  // namespace mainspring::capture
+
+void bind_capture(nb::module_& m) {
+    using namespace mainspring::capture;
+
+    nb::class_<ChunkBuilder>(m, "ChunkBuilder", "Builds the contents of MCAP chunks.")
+        .def(nb::init<std::size_t, std::int64_t>(), "limit_bytes"_a, "span_ns"_a)
+        .def(
+            "add_channel",
+            [](ChunkBuilder& self, std::uint16_t id, nb::handle program) {
+                self.add_channel(id, program_of(program));
+            },
+            "id"_a, "program"_a,
+            nb::sig("def add_channel(self, id: int, program: collections.abc.Sequence[tuple[object, ...]]) -> None"),
+            "Declare a channel and how its values become JSON.")
+        .def("add_group", &ChunkBuilder::add_group, "channels"_a,
+             "Declare the channels of one row; returns the group's number.")
+        .def(
+            "add_record",
+            [](ChunkBuilder& self, nb::bytes record) {
+                self.add_record({record.c_str(), record.size()});
+            },
+            "record"_a, "Copy a whole schema or channel record into the chunk.")
+        .def(
+            "add_message",
+            [](ChunkBuilder& self, std::uint16_t channel, std::int64_t time_ns, nb::handle data) {
+                BufferView view(data);
+                self.add_message(channel, time_ns, view.text());
+            },
+            "channel"_a, "time_ns"_a, "data"_a,
+            nb::sig("def add_message(self, channel: int, time_ns: int, data: collections.abc.Buffer) -> None"),
+            "Add one whole message under the channel's next sequence number.")
+        .def(
+            "copy_message",
+            [](ChunkBuilder& self, std::uint16_t channel, std::uint32_t sequence,
+               std::int64_t time_ns, std::int64_t publish_ns, nb::handle data) {
+                BufferView view(data);
+                self.add_message(channel, sequence, time_ns, publish_ns, view.text());
+            },
+            "channel"_a, "sequence"_a, "time_ns"_a, "publish_ns"_a, "data"_a,
+            nb::sig("def copy_message(self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: collections.abc.Buffer) -> None"),
+            "Add one whole message exactly as given.")
+        .def(
+            "encode",
+            [](ChunkBuilder& self, nb::handle tape, std::size_t start) {
+                BufferView view(tape);
+                nb::gil_scoped_release release;
+                return self.encode(view.text(), start);
+            },
+            "tape"_a, "start"_a = 0,
+            nb::sig("def encode(self, tape: collections.abc.Buffer, start: int = 0) -> int"),
+            "Encode rows until the tape ends or the chunk is full; returns how far it came.")
+        .def("full", &ChunkBuilder::full, "time_ns"_a,
+             "Whether the chunk must be taken before a message at `time_ns`.")
+        .def_prop_ro("size", &ChunkBuilder::size)
+        .def(
+            "take", [](ChunkBuilder& self) { return tuple_of(self.take()); },
+            nb::sig("def take(self) -> tuple[bytes, bytes, list[int], list[int], list[int], int, int]"),
+            "The chunk: records, index, channels, index offsets, message counts, first and last time.");
+
+    m.def(
+        "scan_messages",
+        [](nb::bytes records) {
+            // Where the messages of an uncompressed chunk are; other records are skipped.
+            const std::string_view data{records.c_str(), records.size()};
+            std::vector<std::uint16_t> channels;
+            std::vector<std::uint32_t> sequences;
+            std::vector<std::int64_t> times;
+            std::vector<std::int64_t> publish_times;
+            std::vector<std::size_t> begins;
+            std::vector<std::size_t> ends;
+            std::vector<std::size_t> declared;
+            std::size_t at = 0;
+            while (at < data.size()) {
+                std::uint64_t length = 0;
+                if (data.size() - at < 9) throw nb::value_error("a record is cut off inside a chunk");
+                std::memcpy(&length, data.data() + at + 1, 8);
+                const std::size_t body = at + 9;
+                if (data.size() - body < length) throw nb::value_error("a record is cut off inside a chunk");
+                if (data[at] == 0x05) {
+                    if (length < 22) throw nb::value_error("a message record is too short");
+                    std::uint16_t channel = 0;
+                    std::uint32_t sequence = 0;
+                    std::int64_t log = 0;
+                    std::int64_t publish = 0;
+                    std::memcpy(&channel, data.data() + body, 2);
+                    std::memcpy(&sequence, data.data() + body + 2, 4);
+                    std::memcpy(&log, data.data() + body + 6, 8);
+                    std::memcpy(&publish, data.data() + body + 14, 8);
+                    channels.push_back(channel);
+                    sequences.push_back(sequence);
+                    times.push_back(log);
+                    publish_times.push_back(publish);
+                    begins.push_back(body + 22);
+                    ends.push_back(body + length);
+                } else if (data[at] == 0x03 || data[at] == 0x04) {
+                    declared.push_back(at);
+                }
+                at = body + length;
+            }
+            return nb::make_tuple(channels, sequences, times, publish_times, begins, ends,
+                                  declared);
+        },
+        "records"_a,
+        nb::sig("def scan_messages(records: bytes) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int], list[int]]"),
+        "Channel, sequence, log time, publish time, begin and end of every message in a chunk,\n"
+        "and where its schema and channel records begin.");
+
+    bind_sampler(m);
+}

@@ -1,0 +1,400 @@
+"""Reading recordings, whole ones and cut-off ones.
+
+The promise: every message of every whole chunk is given back, in the order of the file, and
+nothing of a damaged one. A file that ends too early, wherever that is, opens; `truncated`
+then says why reading stopped. Times are integer nanoseconds.
+
+    with Recording("run.mcap") as recording:
+        series = recording.read("/arm/q")
+        series.times_ns, series["value"]
+
+Files of other makers open, too: whatever is JSON is decoded, everything else stays bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import io
+import os
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from mainspring import _kernel
+from mainspring.capture._errors import CaptureError, ChannelError, RecordingFormatError
+from mainspring.errors import MissingExtraError, nearest
+
+if TYPE_CHECKING:
+    from mcap.records import Chunk
+
+__all__ = ["Batch", "ChannelInfo", "Recording", "Series", "split_path"]
+
+Column = tuple[str, str, int]
+COLUMNS_KEY = "columns"
+
+
+@dataclasses.dataclass(frozen=True)
+class ChannelInfo:
+    """What a file says about one of its channels."""
+
+    id: int
+    topic: str
+    message_encoding: str
+    schema_name: str
+    schema_encoding: str
+    schema_data: bytes
+    metadata: dict[str, str]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The numeric fields (path, scalar code, count) where our recorder wrote the channel."""
+        text = self.metadata.get(COLUMNS_KEY)
+        if text is None or self.message_encoding != "json":
+            return ()
+        try:
+            return tuple(msgspec.json.decode(text, type=list[tuple[str, str, int]]))
+        except msgspec.MsgspecError:
+            return ()
+
+    @property
+    def unit(self) -> str:
+        return self.metadata.get("unit", "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """Messages of one channel that stand in one chunk, in the order of the file."""
+
+    channel: ChannelInfo
+    times_ns: np.ndarray[Any, np.dtype[np.int64]]
+    messages: list[bytes]
+
+    def decode(self) -> list[Any]:
+        """The messages as Python values; bytes where the encoding is not JSON."""
+        if self.channel.message_encoding != "json":
+            return list(self.messages)
+        try:
+            decoded: list[Any] = msgspec.json.decode(b"[" + b",".join(self.messages) + b"]")
+        except msgspec.MsgspecError as error:
+            raise RecordingFormatError(
+                f"channel {self.channel.topic!r} says its messages are JSON, and they are not: {error}"
+            ) from None
+        return decoded
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One channel's messages in the order of the file."""
+
+    channel: ChannelInfo
+    times_ns: np.ndarray[Any, np.dtype[np.int64]]
+    values: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, path: str) -> np.ndarray[Any, Any]:
+        """A field as an array: `series["value"]`, `series["pose.position.x"]`, `series["value[2]"]`."""
+        getter = path_getter(path)
+        try:
+            found = [getter(value) for value in self.values]
+        except (KeyError, IndexError, TypeError):
+            known = [name for name, _, _ in self.channel.columns] or _fields(self.values)
+            raise ChannelError(
+                f"channel {self.channel.topic!r} has no field {path!r}", hint=nearest(path, known)
+            ) from None
+        return numeric(found, dict((n, c) for n, c, _ in self.channel.columns).get(path))
+
+
+class Recording:
+    """An MCAP file open for reading."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self._file: IO[bytes] = open(self.path, "rb")  # noqa: SIM115 - closed by close()
+        except OSError as error:
+            raise CaptureError(f"{self.path} cannot be read: {error.strerror}") from error
+        self.size = os.fstat(self._file.fileno()).st_size
+        self.truncated: str | None = None
+        """Why reading stopped before the end of the file; None for a whole file."""
+        self._channels: dict[int, ChannelInfo] | None = None
+        magic = self._file.read(8)
+        # One that was cut off inside its first eight bytes holds nothing, and nothing wrong.
+        if magic != b"\x89MCAP0\r\n"[: len(magic)]:
+            self._file.close()
+            raise RecordingFormatError(
+                f"{self.path} is not an MCAP file", hint="a recording begins with the bytes 89 4D 43 41 50"
+            )
+
+    @property
+    def channels(self) -> list[ChannelInfo]:
+        """The file's channels in the order of their numbers."""
+        if self._channels is None:
+            self._channels = self._summary_channels()
+        return [self._channels[key] for key in sorted(self._channels)]
+
+    @property
+    def topics(self) -> list[str]:
+        return [channel.topic for channel in self.channels]
+
+    def channel(self, topic: str) -> ChannelInfo:
+        for channel in self.channels:
+            if channel.topic == topic:
+                return channel
+        raise ChannelError(
+            f"{self.path} has no channel {topic!r}", hint=nearest(topic, self.topics)
+        )
+
+    def batches(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[list[Batch]]:
+        """The messages chunk by chunk; `progress` is told how many bytes were read."""
+        wanted = None if topics is None else set(topics)
+        for channels, messages in self._chunks(progress):
+            yield self._batches_of(messages, channels, wanted)
+
+    def messages(self, topics: Iterable[str] | None = None) -> Iterator[tuple[ChannelInfo, int, Any]]:
+        """Channel, time and decoded value of every message, in the order of the file."""
+        wanted = None if topics is None else set(topics)
+        for channels, (data, ids, _, times, _, begins, ends) in self._chunks(None):
+            for id, time_ns, begin, end in zip(ids, times, begins, ends, strict=True):
+                channel = _known(channels, id)
+                if wanted is None or channel.topic in wanted:
+                    message = data[begin:end]
+                    value = (
+                        msgspec.json.decode(message)
+                        if channel.message_encoding == "json"
+                        else message
+                    )
+                    yield channel, time_ns, value
+
+    def read(self, topic: str) -> Series:
+        """All messages of one channel."""
+        channel = self.channel(topic)
+        times: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+        values: list[Any] = []
+        for batches in self.batches([topic]):
+            for batch in batches:
+                times.append(batch.times_ns)
+                values.extend(batch.decode())
+        joined = np.concatenate(times) if times else np.empty(0, np.int64)
+        return Series(channel, joined, values)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _summary_channels(self) -> dict[int, ChannelInfo]:
+        from_summary = self._from_summary()
+        if from_summary is not None:
+            return from_summary
+        found: dict[int, ChannelInfo] = {}
+        for channels, _ in self._chunks(None):
+            found = channels
+        return found
+
+    def _from_summary(self) -> dict[int, ChannelInfo] | None:
+        reader = _mcap("reader")
+        self._file.seek(0)
+        try:
+            summary = reader.make_reader(self._file).get_summary()
+        except Exception:  # any damage whatever: the data section is read instead
+            return None
+        if summary is None or not summary.channels:
+            return None
+        return {
+            id: _info(channel, summary.schemas.get(channel.schema_id))
+            for id, channel in summary.channels.items()
+        }
+
+    def _chunks(
+        self, progress: Callable[[int], None] | None
+    ) -> Iterator[tuple[dict[int, ChannelInfo], Any]]:
+        """(channels known so far, (data, *scan_messages)) for every whole chunk."""
+        stream_reader = _mcap("stream_reader")
+        records = _mcap("records")
+        self._file.seek(0)
+        self.truncated = None
+        scanned: list[Any] | None
+        schemas: dict[int, Any] = {}
+        channels: dict[int, ChannelInfo] = {}
+        loose: list[Any] = []
+        reader = stream_reader.StreamReader(
+            self._file, emit_chunks=True, record_size_limit=max(self.size, 1)
+        ).records
+        while True:
+            try:
+                record = next(reader)
+                if isinstance(record, records.Chunk):
+                    data = _inflate(record)
+                    *scanned, declared = _kernel.capture.scan_messages(data)
+                    for at in declared:
+                        _learn(_declaration(data, at), schemas, channels)
+                else:
+                    data, scanned = b"", None
+            except StopIteration:
+                break
+            except Exception as error:
+                # Whatever stands here is no whole record: everything before it was given out.
+                self.truncated = f"{type(error).__name__} after {self._file.tell()} bytes: {error}"
+                break
+            if isinstance(record, (records.Schema, records.Channel)):
+                _learn(record, schemas, channels)
+            elif isinstance(record, records.Message):
+                loose.append(record)  # a file without chunks
+            if scanned is not None:
+                yield channels, (data, *scanned)
+            if len(loose) >= 4096:
+                yield channels, _loose(loose)
+                loose = []
+            if progress is not None:
+                progress(self._file.tell())
+        if loose:
+            yield channels, _loose(loose)
+
+    def _batches_of(
+        self, messages: Any, channels: dict[int, ChannelInfo], wanted: set[str] | None
+    ) -> list[Batch]:
+        data, ids, _, times, _, begins, ends = messages
+        parts: dict[int, tuple[list[int], list[bytes]]] = {}
+        skip = {id for id, info in channels.items() if wanted is not None and info.topic not in wanted}
+        for id, time_ns, begin, end in zip(ids, times, begins, ends, strict=True):
+            if id in skip:
+                continue
+            part = parts.get(id)
+            if part is None:
+                _known(channels, id)
+                part = parts[id] = ([], [])
+            part[0].append(time_ns)
+            part[1].append(data[begin:end])
+        return [
+            Batch(channels[id], np.array(part[0], np.int64), part[1]) for id, part in parts.items()
+        ]
+
+
+_PATH = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def path_getter(path: str) -> Callable[[Any], Any]:
+    """A function that takes `pose.position.x` or `value[2]` out of a decoded message."""
+    steps: list[str | int] = [
+        name if name else int(index) for name, index in _PATH.findall(path)
+    ]
+
+    def get(value: Any) -> Any:
+        for step in steps:
+            value = value[step]
+        return value
+
+    return get
+
+
+def split_path(text: str, topics: Sequence[str]) -> tuple[str, str]:
+    """`/arm/q.value[0]` as (topic, field path); the field may be missing."""
+    matches = [
+        topic for topic in topics if text == topic or text.startswith((topic + ".", topic + "["))
+    ]
+    if not matches:
+        raise ChannelError(f"there is no channel {text!r}", hint=nearest(text, topics))
+    topic = max(matches, key=len)
+    return topic, text[len(topic) :].removeprefix(".")
+
+
+def numeric(values: list[Any], code: str | None = None) -> np.ndarray[Any, Any]:
+    """Decoded values as the narrowest array that keeps them: the declared type, else ints, else floats."""
+    if code is not None and code != "n":
+        dtype = np.dtype(np.bool_) if code == "?" else np.dtype(code)
+        if dtype.kind != "f":
+            return np.array(values, dtype)
+        return np.array(values, np.float64).astype(dtype)
+    kinds = {type(value) for value in values}
+    if kinds <= {bool}:
+        return np.array(values, np.bool_)
+    if kinds <= {int, bool}:
+        return np.array(values, np.int64)
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError):
+        return np.array(values, object)
+
+
+def _fields(values: list[Any]) -> list[str]:
+    return list(values[0]) if values and isinstance(values[0], dict) else []
+
+
+def _mcap(module: str) -> Any:
+    try:
+        return importlib.import_module(f"mcap.{module}")
+    except ImportError:
+        raise MissingExtraError("reading MCAP files", "capture") from None
+
+
+def _info(channel: Any, schema: Any) -> ChannelInfo:
+    return ChannelInfo(
+        id=channel.id,
+        topic=channel.topic,
+        message_encoding=channel.message_encoding,
+        schema_name="" if schema is None else schema.name,
+        schema_encoding="" if schema is None else schema.encoding,
+        schema_data=b"" if schema is None else bytes(schema.data),
+        metadata=dict(channel.metadata),
+    )
+
+
+def _learn(record: Any, schemas: dict[int, Any], channels: dict[int, ChannelInfo]) -> None:
+    if hasattr(record, "topic"):
+        channels[record.id] = _info(record, schemas.get(record.schema_id))
+    else:
+        schemas[record.id] = record
+
+
+def _known(channels: dict[int, ChannelInfo], id: int) -> ChannelInfo:
+    if id not in channels:
+        raise RecordingFormatError(f"a message belongs to channel {id}, which the file never declares")
+    return channels[id]
+
+
+def _inflate(chunk: Chunk) -> bytes:
+    stream, _ = _mcap("stream_reader").get_chunk_data_stream(chunk)
+    data: bytes = stream.read(chunk.uncompressed_size)
+    if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
+        raise RecordingFormatError("a chunk's checksum does not match its content")
+    return data
+
+
+def _declaration(data: bytes, at: int) -> Any:
+    """The schema or channel record that begins at `at`."""
+    opcode, length = struct.unpack_from("<BQ", data, at)
+    stream = _mcap("data_stream").ReadDataStream(io.BytesIO(data[at + 9 : at + 9 + length]))
+    records = _mcap("records")
+    return records.Schema.read(stream) if opcode == 0x03 else records.Channel.read(stream)
+
+
+def _loose(messages: list[Any]) -> Any:
+    data = b"".join(message.data for message in messages)
+    ends = np.cumsum([len(message.data) for message in messages]).tolist()
+    return (
+        data,
+        [message.channel_id for message in messages],
+        [message.sequence for message in messages],
+        [message.log_time for message in messages],
+        [message.publish_time for message in messages],
+        [0, *ends[:-1]],
+        ends,
+    )
