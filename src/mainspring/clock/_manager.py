@@ -124,11 +124,15 @@ class TimeManager:
         name: str | None = None,
         enabled: bool = True,
         on_error: OnError = "stop",
+        watching: bool = False,
     ) -> Registration:
-        """Runs `callback(context)` at every boundary of `runner`."""
+        """Runs `callback(context)` at every boundary of `runner`.
+
+        With `watching` the callback promises to look and never touch; its registration is then
+        no part of the state, so a recorder may be added to the replay of a run without one."""
         return self._register(
             callback, runner=runner, phase=phase, priority=priority, name=name, enabled=enabled,
-            on_error=on_error,
+            on_error=on_error, watching=watching,
         )  # fmt: skip
 
     def _register(
@@ -142,6 +146,7 @@ class TimeManager:
         enabled: bool = True,
         on_error: OnError = "stop",
         wants_ts: bool = False,
+        watching: bool = False,
     ) -> Registration:
         self._check_owner("register")
         if not callable(callback):
@@ -153,6 +158,7 @@ class TimeManager:
         registration = Registration(
             self, callback, self.runners[runner], Phase.parse(phase), check_priority(priority),
             name_of(callback) if name is None else name, bool(enabled), on_error,
+            watching,
         )  # fmt: skip
 
         def change() -> None:
@@ -454,7 +460,7 @@ class TimeManager:
             ],
             "registrations": [
                 [r.name, r.runner.id, int(r.phase), r.priority, r.enabled]
-                for r in self._registrations
+                for r in self._stateful_registrations()
             ],
             "wakeups": [
                 [time_ns, self._index_of(entry)] for time_ns, entry in self._kernel.wakeups
@@ -467,7 +473,8 @@ class TimeManager:
         if self._kernel.inside:
             raise NestedAdvanceError("restore was called from inside a callback")
         self._flush_changes()
-        names = [r.name for r in self._registrations]
+        registrations = self._stateful_registrations()
+        names = [r.name for r in registrations]
         saved = [row[0] for row in state["registrations"]]
         if names != saved:
             odd = next(
@@ -482,14 +489,14 @@ class TimeManager:
         self.mode = TimeMode.parse(state["mode"])
         self._restore_runners(state["runners"])
         for r, (_, runner, phase, priority, enabled) in zip(
-            self._registrations, state["registrations"], strict=True
+            registrations, state["registrations"], strict=True
         ):
             r._runner, r._phase = self.runners[runner], Phase(phase)
             r._priority, r._enabled = priority, enabled
             self._kernel.place(r._entry, runner, phase, priority)
             self._kernel.enable(r._entry, enabled)
         self._kernel.wakeups = [
-            (time_ns, -1 if index < 0 else self._registrations[index]._entry)
+            (time_ns, -1 if index < 0 else registrations[index]._entry)
             for time_ns, index in state["wakeups"]
         ]
         self._kernel.now = state["now"]
@@ -508,8 +515,12 @@ class TimeManager:
                 self._kernel.clear_runner(runner_id)
         self.runners._by_id = kept
 
+    def _stateful_registrations(self) -> list[Registration]:
+        return [r for r in self._registrations if not r._watching]
+
     def _index_of(self, entry: int) -> int:
-        return next((i for i, r in enumerate(self._registrations) if r._entry == entry), -1)
+        found = enumerate(self._stateful_registrations())
+        return next((i for i, r in found if r._entry == entry), -1)
 
     # -- inside --------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class Registration:
         "_phase",
         "_priority",
         "_runner",
+        "_watching",
         "error",
     )  # fmt: skip
 
@@ -52,8 +53,10 @@ class Registration:
         name: str,
         enabled: bool,
         on_error: OnError,
+        watching: bool = False,
     ) -> None:
         self._manager: TimeManager | None = manager
+        self._watching = watching
         self._callback: Callable[..., object] | None = callback
         self._runner = runner
         self._phase = phase
@@ -122,6 +125,11 @@ class Registration:
     def on_error(self) -> OnError:
         """ "stop": an exception ends the run; "disable": it is switched off and the run goes on."""
         return self._on_error
+
+    @property
+    def watching(self) -> bool:
+        """Whether it only looks; then it is no part of the clock's state."""
+        return self._watching
 
     def enable(self) -> None:
         """Lets it run from the next instant on."""

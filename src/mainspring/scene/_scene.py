@@ -198,7 +198,8 @@ class Scene:
     ) -> None:
         part.name = self._free_name(name or part.name or type(part).__name__, self.subsystems)
         self.subsystems[part.name] = part
-        self._parts[f"subsystems/{part.name}"] = part
+        if not part.watching:
+            self._parts[f"subsystems/{part.name}"] = part
         if type(part).step is not Subsystem.step:
             self.time.register(
                 part.step,
@@ -206,6 +207,7 @@ class Scene:
                 phase=part.default_phase if phase is None else phase,
                 priority=part.default_priority if priority is None else priority,
                 name=part.name,
+                watching=part.watching,
             )
         part.attach(self)
         if self._started:
@@ -236,7 +238,7 @@ class Scene:
             for registration in self.time.registrations:
                 if getattr(registration.callback, "__self__", None) is subsystem:
                     registration.remove()
-            del self._parts[f"subsystems/{name}"]
+            self._parts.pop(f"subsystems/{name}", None)
         else:
             known = [*self.scripts, *self.subsystems]
             raise SceneError(f"there is nothing called {name!r} here", hint=nearest(name, known))

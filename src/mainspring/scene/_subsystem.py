@@ -24,6 +24,9 @@ class Subsystem:
     default_runner: ClassVar[str | int] = 0
     default_phase: ClassVar[Phase] = Phase.PHYSICS
     default_priority: ClassVar[int] = 0
+    watching: ClassVar[bool] = False
+    """Whether it only looks: then neither it nor its step is part of the state, and a scene with
+    it and one without have the same hash."""
 
     def attach(self, scene: Scene) -> None:
         """Joins a scene; register further work here."""
