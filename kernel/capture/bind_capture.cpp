@@ -112,7 +112,7 @@ void bind_capture(nb::module_& m) {
                 self.add_message(channel, time_ns, view.text());
             },
             "channel"_a, "time_ns"_a, "data"_a,
-            nb::sig("def add_message(self, channel: int, time_ns: int, data: collections.abc.Buffer) -> None"),
+            nb::sig("def add_message(self, channel: int, time_ns: int, data: bytes | memoryview) -> None"),
             "Add one whole message under the channel's next sequence number.")
         .def(
             "copy_message",
@@ -122,7 +122,7 @@ void bind_capture(nb::module_& m) {
                 self.add_message(channel, sequence, time_ns, publish_ns, view.text());
             },
             "channel"_a, "sequence"_a, "time_ns"_a, "publish_ns"_a, "data"_a,
-            nb::sig("def copy_message(self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: collections.abc.Buffer) -> None"),
+            nb::sig("def copy_message(self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview) -> None"),
             "Add one whole message exactly as given.")
         .def(
             "encode",
@@ -132,7 +132,7 @@ void bind_capture(nb::module_& m) {
                 return self.encode(view.text(), start);
             },
             "tape"_a, "start"_a = 0,
-            nb::sig("def encode(self, tape: collections.abc.Buffer, start: int = 0) -> int"),
+            nb::sig("def encode(self, tape: bytes | memoryview, start: int = 0) -> int"),
             "Encode rows until the tape ends or the chunk is full; returns how far it came.")
         .def("full", &ChunkBuilder::full, "time_ns"_a,
              "Whether the chunk must be taken before a message at `time_ns`.")

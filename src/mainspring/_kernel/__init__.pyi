@@ -1,6 +1,7 @@
 """The hot loops of mainspring, with no policy of their own."""
 
 from mainspring._kernel import (
+    capture as capture,
     clock as clock,
     graph as graph,
     inbox as inbox,

@@ -22,8 +22,9 @@ import numpy as np
 from mainspring.capture import _layout
 from mainspring.capture._errors import ChannelError
 from mainspring.capture._layout import Layout
+from mainspring.capture._schemas import TRANSFORM_ROW
 
-__all__ = ["Channel", "Image", "resolve_source"]
+__all__ = ["Channel", "Image", "resolve_source", "world_rows", "world_transforms"]
 
 ImageFormat = Literal["png", "jpeg"]
 
@@ -96,12 +97,17 @@ class Channel:
         if layout.dtype is None:
             form: tuple[str, tuple[int, ...]] = ("", ())
         else:
-            view = memoryview(np.empty(layout.shape, layout.dtype))
+            view = memoryview(np.empty(layout.shape, layout.dtype))  # type: ignore[arg-type]
             form = (view.format, layout.shape)
         if self.live:
             return ("live", self.source, layout.size, *form)
         call = _called(self.source)
-        return (layout.fetch, _then(call, layout.adapt) if layout.adapt else call, layout.size, *form)
+        return (
+            layout.fetch,
+            _then(call, layout.adapt) if layout.adapt else call,
+            layout.size,
+            *form,
+        )
 
 
 def resolve_source(source: Any, root: Any, topic: str) -> Any:
@@ -152,3 +158,24 @@ def _called(source: Any) -> Callable[[], Any]:
 
 def _then(source: Callable[[], Any], function: Callable[[Any], Any]) -> Callable[[], Any]:
     return lambda: function(source())
+
+
+def world_rows(world: Any, component: Any) -> np.ndarray[Any, Any]:
+    """A numeric component as a table: the number of each entity that has it, and its value."""
+    column = world.components[component] if isinstance(component, str) else component
+    values, numbers, present = column.array(), world.entities.numbers, column.presence()
+    row = np.dtype([("entity", "<i8"), (column.name, values.dtype, values.shape[1:])])
+    rows = np.empty(int(present.sum()), row)
+    rows["entity"] = numbers[present]
+    rows[column.name] = values[present]
+    return rows
+
+
+def world_transforms(world: Any) -> np.ndarray[Any, Any]:
+    """Position and rotation of every entity."""
+    numbers = world.entities.numbers
+    rows = np.empty(len(numbers), TRANSFORM_ROW)
+    rows["entity"] = numbers
+    rows["position"] = world.components["position"].array()
+    rows["orientation"] = world.components["rotation"].array()
+    return rows

@@ -46,9 +46,7 @@ class ConvertReport:
 class TableWriter(Protocol):
     """Writes rows; columns come as `extract` gives them, `rows` says where they belong."""
 
-    def write(
-        self, times_ns: Any, parts: Sequence[tuple[int, list[Any], Any]]
-    ) -> None: ...
+    def write(self, times_ns: Any, parts: Sequence[tuple[int, list[Any], Any]]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -231,9 +229,7 @@ def _write_rows(writer: TableWriter, plans: list[Plan], batches: list[Batch]) ->
         # A channel may speak twice at one moment: then the moment has two rows.
         first = np.searchsorted(ranked, ranked, side="left")
         keys.append((order, np.stack([ranked, np.arange(len(ranked)) - first], axis=1)))
-    rows, inverse = np.unique(
-        np.concatenate([key for _, key in keys]), axis=0, return_inverse=True
-    )
+    rows, inverse = np.unique(np.concatenate([key for _, key in keys]), axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)
     parts: list[tuple[int, list[Any], Any]] = []
     at = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import io
 import json
 import math
 import re
@@ -180,12 +181,13 @@ def read_messages(
     """Time, channel and encoded message of every row, in the order of the file."""
     size = max(path.stat().st_size, 1)
     csv.field_size_limit(1 << 30)
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(path, "rb") as raw, io.TextIOWrapper(raw, newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
         header = next(rows, None)
         if not header or TIME not in header:
             raise RecordingFormatError(
-                f"{path} has no column of times", hint=f"name it {TIME!r} and fill it with nanoseconds"
+                f"{path} has no column of times",
+                hint=f"name it {TIME!r} and fill it with nanoseconds",
             )
         clock = header.index(TIME)
         others = [name for position, name in enumerate(header) if position != clock]
@@ -208,4 +210,4 @@ def read_messages(
             ]
             yield from reader.messages(time_ns, cells)
             if number % 4096 == 0:
-                progress(file.buffer.tell() / size)
+                progress(raw.tell() / size)

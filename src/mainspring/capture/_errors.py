@@ -1,9 +1,9 @@
 """What can go wrong in a recording, a trace or a conversion.
 
-    CaptureError
-    ├── ChannelError      a channel's name, source or value does not fit
-    ├── RecordingError    what was sampled could not be written
-    └── RecordingFormatError   a file is not what its name or its reader says
+CaptureError
+├── ChannelError      a channel's name, source or value does not fit
+├── RecordingError    what was sampled could not be written
+└── RecordingFormatError   a file is not what its name or its reader says
 """
 
 from __future__ import annotations

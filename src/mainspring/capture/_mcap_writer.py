@@ -293,6 +293,4 @@ def _compressor(name: str) -> Callable[[bytes], bytes]:
             return lambda data: bytes(lz4.frame.compress(data, store_size=False))
     except ImportError:
         raise MissingExtraError(f"writing MCAP with {name} compression", "capture") from None
-    raise RecordingError(
-        f"unknown compression {name!r}", hint="use 'zstd', 'lz4' or 'none'"
-    )
+    raise RecordingError(f"unknown compression {name!r}", hint="use 'zstd', 'lz4' or 'none'")

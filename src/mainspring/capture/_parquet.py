@@ -59,7 +59,9 @@ class ParquetTable:
             for name, (_, code, count) in zip(plan.names(), plan.columns, strict=True):
                 kind = getattr(pa, _TYPES[code])()
                 fields.append(pa.field(name, pa.list_(kind, count) if count else kind))
-        described = msgspec.json.encode({"version": 1, "channels": [plan_to_json(p) for p in plans]})
+        described = msgspec.json.encode(
+            {"version": 1, "channels": [plan_to_json(p) for p in plans]}
+        )
         self._schema = pa.schema(fields, metadata={_KEY: described})
         self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
 

@@ -110,7 +110,7 @@ class Series:
             raise ChannelError(
                 f"channel {self.channel.topic!r} has no field {path!r}", hint=nearest(path, known)
             ) from None
-        return numeric(found, dict((n, c) for n, c, _ in self.channel.columns).get(path))
+        return numeric(found, {n: c for n, c, _ in self.channel.columns}.get(path))
 
 
 class Recording:
@@ -131,7 +131,8 @@ class Recording:
         if magic != b"\x89MCAP0\r\n"[: len(magic)]:
             self._file.close()
             raise RecordingFormatError(
-                f"{self.path} is not an MCAP file", hint="a recording begins with the bytes 89 4D 43 41 50"
+                f"{self.path} is not an MCAP file",
+                hint="a recording begins with the bytes 89 4D 43 41 50",
             )
 
     @property
@@ -164,7 +165,9 @@ class Recording:
         for channels, messages in self._chunks(progress):
             yield self._batches_of(messages, channels, wanted)
 
-    def messages(self, topics: Iterable[str] | None = None) -> Iterator[tuple[ChannelInfo, int, Any]]:
+    def messages(
+        self, topics: Iterable[str] | None = None
+    ) -> Iterator[tuple[ChannelInfo, int, Any]]:
         """Channel, time and decoded value of every message, in the order of the file."""
         wanted = None if topics is None else set(topics)
         for channels, (data, ids, _, times, _, begins, ends) in self._chunks(None):
@@ -273,7 +276,9 @@ class Recording:
     ) -> list[Batch]:
         data, ids, _, times, _, begins, ends = messages
         parts: dict[int, tuple[list[int], list[bytes]]] = {}
-        skip = {id for id, info in channels.items() if wanted is not None and info.topic not in wanted}
+        skip = {
+            id for id, info in channels.items() if wanted is not None and info.topic not in wanted
+        }
         for id, time_ns, begin, end in zip(ids, times, begins, ends, strict=True):
             if id in skip:
                 continue
@@ -293,9 +298,7 @@ _PATH = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 def path_getter(path: str) -> Callable[[Any], Any]:
     """A function that takes `pose.position.x` or `value[2]` out of a decoded message."""
-    steps: list[str | int] = [
-        name if name else int(index) for name, index in _PATH.findall(path)
-    ]
+    steps: list[str | int] = [name or int(index) for name, index in _PATH.findall(path)]
 
     def get(value: Any) -> Any:
         for step in steps:
@@ -366,7 +369,9 @@ def _learn(record: Any, schemas: dict[int, Any], channels: dict[int, ChannelInfo
 
 def _known(channels: dict[int, ChannelInfo], id: int) -> ChannelInfo:
     if id not in channels:
-        raise RecordingFormatError(f"a message belongs to channel {id}, which the file never declares")
+        raise RecordingFormatError(
+            f"a message belongs to channel {id}, which the file never declares"
+        )
     return channels[id]
 
 

@@ -111,7 +111,10 @@ def transforms_layout(frame_id: str, child_prefix: str, quaternion: str) -> Layo
     body: list[Op] = [
         ("literal", '{"timestamp":'),
         ("time",),
-        ("literal", f',"parent_frame_id":{_quoted(frame_id)},"child_frame_id":"{_quoted(child_prefix)[1:-1]}'),
+        (
+            "literal",
+            f',"parent_frame_id":{_quoted(frame_id)},"child_frame_id":"{_quoted(child_prefix)[1:-1]}',
+        ),
         ("value", "q"),
         ("literal", '","translation":'),
         *_axes("xyz"),
@@ -140,13 +143,13 @@ def transforms_layout(frame_id: str, child_prefix: str, quaternion: str) -> Layo
     )
 
 
-def laser_scan_layout(
-    frame_id: str, start_angle: float, end_angle: float, rays: int
-) -> Layout:
+def laser_scan_layout(frame_id: str, start_angle: float, end_angle: float, rays: int) -> Layout:
     """`foxglove.LaserScan` from `rays` float64 ranges."""
     if rays < 1:
         raise ChannelError("a laser scan has at least one ray")
-    identity = '{"position":{"x":0.0,"y":0.0,"z":0.0},"orientation":{"x":0.0,"y":0.0,"z":0.0,"w":1.0}}'
+    identity = (
+        '{"position":{"x":0.0,"y":0.0,"z":0.0},"orientation":{"x":0.0,"y":0.0,"z":0.0,"w":1.0}}'
+    )
     fixed = f',"pose":{identity},"start_angle":{start_angle!r},"end_angle":{end_angle!r},"ranges":'
     ranges = {"type": "array", "items": _NUMBER}
     return Layout(

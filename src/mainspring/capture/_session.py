@@ -173,6 +173,10 @@ class Session:
     def put(self, item: Any, size: int) -> None:
         self.pipe.put(item, size)
 
+    def describe(self, values: dict[str, str]) -> None:
+        """Say what the file is of, before its first message."""
+        self.put(values, 0)
+
     def declare_row(self, channels: list[Channel]) -> int:
         """Tell both sides about channels whose layouts are found; returns the sampler's group."""
         self.hand_over(self.hand_over_ns)
@@ -245,6 +249,8 @@ class Session:
                 ids.append(self._ids[topic])
             if item.row:
                 self.writer.group(ids)
+        elif isinstance(item, dict):
+            self.writer.metadata("mainspring", item)
         else:
             self.writer.flush()
 

@@ -22,7 +22,16 @@ import numpy as np
 from mainspring.capture._reader import Batch, ChannelInfo, Column, path_getter
 from mainspring.capture._schemas import time_json
 
-__all__ = ["Demotion", "Misfit", "Plan", "assemble", "column_name", "extract", "parse_column", "plan_of"]
+__all__ = [
+    "Demotion",
+    "Misfit",
+    "Plan",
+    "assemble",
+    "column_name",
+    "extract",
+    "parse_column",
+    "plan_of",
+]
 
 Demotion = Literal["", "float", "json"]
 _EXACT = 2**53
@@ -112,12 +121,10 @@ def _tree(
         properties = schema.get("properties", {})
         node = {}
         for name, item in value.items():
-            if any(c in name for c in ".[]\"") or not name:
+            if any(c in name for c in '.[]"') or not name:
                 return None
             inner = properties.get(name, {})
-            below = _tree(
-                item, inner, f"{path}.{name}" if path else name, declared, found, stamps
-            )
+            below = _tree(item, inner, f"{path}.{name}" if path else name, declared, found, stamps)
             if below is None:
                 return None
             node[name] = below
@@ -229,12 +236,13 @@ def assemble(plan: Plan, columns: Sequence[Any], times_ns: Any) -> list[bytes]:
 
 def assemble_values(plan: Plan, columns: Sequence[Any], times_ns: Any) -> list[Any]:
     lists = [
-        _plain(column, code)
-        for column, (_, code, _) in zip(columns, plan.columns, strict=True)
+        _plain(column, code) for column, (_, code, _) in zip(columns, plan.columns, strict=True)
     ]
     return [
         _filled(plan.tree, row, time_ns)
-        for row, time_ns in zip(zip(*lists, strict=True), np.asarray(times_ns).tolist(), strict=True)
+        for row, time_ns in zip(
+            zip(*lists, strict=True), np.asarray(times_ns).tolist(), strict=True
+        )
     ]
 
 
@@ -248,7 +256,9 @@ def _plain(column: Any, code: str) -> list[Any]:
     values: list[Any] = wide.tolist()
     if np.isfinite(wide).all():
         return values
-    return [[_named(v) for v in value] if isinstance(value, list) else _named(value) for value in values]
+    return [
+        [_named(v) for v in value] if isinstance(value, list) else _named(value) for value in values
+    ]
 
 
 def _named(value: float) -> Any:

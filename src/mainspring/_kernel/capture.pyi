@@ -1,0 +1,70 @@
+"""Sampling and encoding of recordings."""
+
+from collections.abc import Callable, Sequence
+
+class ChunkBuilder:
+    """Builds the contents of MCAP chunks."""
+
+    def __init__(self, limit_bytes: int, span_ns: int) -> None: ...
+    def add_channel(self, id: int, program: Sequence[tuple[object, ...]]) -> None:
+        """Declare a channel and how its values become JSON."""
+
+    def add_group(self, channels: Sequence[int]) -> int:
+        """Declare the channels of one row; returns the group's number."""
+
+    def add_record(self, record: bytes) -> None:
+        """Copy a whole schema or channel record into the chunk."""
+
+    def add_message(self, channel: int, time_ns: int, data: bytes | memoryview) -> None:
+        """Add one whole message under the channel's next sequence number."""
+
+    def copy_message(
+        self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview
+    ) -> None:
+        """Add one whole message exactly as given."""
+
+    def encode(self, tape: bytes | memoryview, start: int = 0) -> int:
+        """
+        Encode rows until the tape ends or the chunk is full; returns how far it came.
+        """
+
+    def full(self, time_ns: int) -> bool:
+        """Whether the chunk must be taken before a message at `time_ns`."""
+
+    @property
+    def size(self) -> int: ...
+    def take(self) -> tuple[bytes, bytes, list[int], list[int], list[int], int, int]:
+        """
+        The chunk: records, index, channels, index offsets, message counts, first and last time.
+        """
+
+def scan_messages(
+    records: bytes,
+) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int], list[int]]:
+    """
+    Channel, sequence, log time, publish time, begin and end of every message in a chunk,
+    and where its schema and channel records begin.
+    """
+
+class Sampler:
+    """Copies the present values of a group of channels onto a tape."""
+
+    def __init__(
+        self, limit_bytes: int, mismatch: Callable[[int, int, object], object]
+    ) -> None: ...
+    def add_group(
+        self, number: int, cells: list[tuple[str, object, int, str, tuple[int, ...]]]
+    ) -> int:
+        """Declare the cells of a row; returns the group's place in this sampler."""
+
+    def sample(self, group: int, time_ns: int) -> bool:
+        """Fetch and append one row; whether the tape has reached its limit."""
+
+    def sample_values(self, group: int, time_ns: int, values: list[object]) -> bool:
+        """Append one row of values fetched already."""
+
+    def take(self) -> bytes:
+        """The tape so far; a new one begins."""
+
+    @property
+    def size(self) -> int: ...

@@ -1,0 +1,463 @@
+"""The recorder: channels of a scene into one file, each at its own true rate.
+
+The promise: every step of a channel's runner gives one message with that step's exact time,
+as the state is at the channel's place in phase and priority. A recorder looks and never
+touches: a scene with one hashes, replays and restores like a scene without. What cannot be
+written ends the run with an error, and the file is whole up to its last chunk; nothing is
+left out in between. The same run gives the same bytes.
+
+    recorder = Recorder("run.mcap")
+    recorder.channel("/arm/q", lambda: data.qpos, unit="rad")
+    recorder.channel("/imu/gyro", imu, runner="Imu")
+    recorder.pose("/tool", lambda: tool_pose)
+    scene.add(recorder)
+
+By default channels are sampled by the runner `Capture` in the phase Export, after everything
+else of that phase. A recording is of one timeline: where the clock jumps back (a restored
+snapshot, a reset), the next file begins, `run-2.mcap` and so on.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mainspring.capture import _layout, _schemas
+from mainspring.capture._channel import Channel, Image, ImageFormat, world_rows, world_transforms
+from mainspring.capture._errors import CaptureError, ChannelError
+from mainspring.capture._images import require_pillow
+from mainspring.capture._layout import Layout
+from mainspring.capture._mcap_writer import Compression
+from mainspring.capture._pipe import WhenFull
+from mainspring.capture._session import ChannelGroup, Session, Settings, check_queue, unique_path
+from mainspring.clock import Phase, Registration, Runner, StepContext
+from mainspring.scene import Subsystem
+
+if TYPE_CHECKING:
+    from mainspring.scene import Scene
+
+__all__ = ["Recorder", "RecorderStatistics"]
+
+Place = tuple[str | int | None, Phase | None, int | None]
+
+
+class RecorderStatistics:
+    """What a recorder has done so far; a snapshot."""
+
+    def __init__(self, files: tuple[Path, ...], size: int, peak_bytes: int, waits: int) -> None:
+        self.files = files
+        self.size = size
+        """Bytes in the present file."""
+        self.queue_bytes_max = peak_bytes
+        """The most that ever waited to be written."""
+        self.waits = waits
+        """How often the run waited for the disk."""
+
+
+class Recorder(Subsystem):
+    """Records channels of a scene into an MCAP file, or into Parquet.
+
+    `path` ends in `.mcap`, or in `.parquet` for a table that is made from the recording when
+    the scene stops. A chunk holds `chunk_bytes` or `chunk_seconds` of simulation, whichever
+    comes first; it is what a crash can cost. At most `queue_bytes` wait for the disk, then
+    `when_full` decides: `"wait"` slows the run down, `"error"` ends it.
+    """
+
+    watching: ClassVar[bool] = True
+    default_runner: ClassVar[str | int] = "Capture"
+    default_phase: ClassVar[Phase] = Phase.EXPORT
+    default_priority: ClassVar[int] = 1000
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        channels: Iterable[Mapping[str, Any]] = (),
+        compression: Compression = "zstd",
+        chunk_bytes: int = 1 << 20,
+        chunk_seconds: float = 1.0,
+        queue_bytes: int = 64 << 20,
+        when_full: WhenFull = "wait",
+        overwrite: bool = False,
+        durable: bool = True,
+    ) -> None:
+        self.path = Path(path)
+        if self.path.suffix not in (".mcap", ".parquet"):
+            raise CaptureError(
+                f"a recording is an .mcap or a .parquet file, not {self.path.name!r}"
+            )
+        self.name = "recorder"
+        self._settings = Settings(
+            compression=compression,
+            chunk_bytes=chunk_bytes,
+            chunk_span_ns=round(chunk_seconds * 1e9),
+            queue_bytes=queue_bytes,
+            when_full=when_full,
+            overwrite=overwrite,
+            durable=durable,
+        )
+        check_queue(self._settings)
+        self._channels: dict[str, tuple[Channel, Place]] = {}
+        self._scene: Scene | None = None
+        self._session: Session | None = None
+        self._groups: list[_Group] = []
+        self._own: _Group | None = None
+        self._registrations: list[Registration] = []
+        self._files: list[Path] = []
+        self._last = RecorderStatistics((), 0, 0, 0)
+        for settings in channels:
+            self._add_from_settings(dict(settings))
+
+    # -- channels ------------------------------------------------------------------------
+
+    def channel(
+        self,
+        topic: str,
+        source: Any,
+        *,
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+        dtype: Any = None,
+        unit: str = "",
+    ) -> None:
+        """Record what `source` says: a callable, an array, a sensor, a graph's output, or a
+        path of names from the scene.
+
+        The type is that of the first value. `dtype` declares it: with `float`, say, a source
+        that begins with the integer 0 is recorded as floats from the start.
+        """
+        prepare: Callable[[Any], Any] | None = None
+        layout: Layout | None = None
+        if dtype is float:
+            layout = _layout.number_layout("float")
+        elif dtype is not None:
+            declared = np.dtype(dtype)
+
+            def prepare(value: Any) -> Any:
+                return None if value is None else np.asarray(value, declared)
+
+        self._add(topic, source, runner, phase, priority, unit, layout=layout, prepare=prepare)
+
+    def pose(
+        self,
+        topic: str,
+        source: Any,
+        *,
+        frame_id: str = "world",
+        quaternion: str = "wxyz",
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+    ) -> None:
+        """Record a pose, seven numbers (position, then quaternion), as `foxglove.PoseInFrame`."""
+        layout = _schemas.pose_layout(frame_id, quaternion)
+        self._add(topic, source, runner, phase, priority, layout=layout, prepare=_float64)
+
+    def poses(
+        self,
+        topic: str,
+        source: Any,
+        *,
+        frame_id: str = "world",
+        quaternion: str = "wxyz",
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+    ) -> None:
+        """Record n poses, an array of shape (n, 7), as `foxglove.PosesInFrame`; n may change."""
+        layout = _schemas.poses_layout(frame_id, quaternion)
+        self._add(topic, source, runner, phase, priority, layout=layout, prepare=_float64)
+
+    def scan(
+        self,
+        topic: str,
+        source: Any,
+        *,
+        rays: int,
+        start_angle: float,
+        end_angle: float,
+        frame_id: str = "laser",
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+    ) -> None:
+        """Record the ranges of a planar scan in metres as `foxglove.LaserScan`; angles in radians."""
+        layout = _schemas.laser_scan_layout(frame_id, float(start_angle), float(end_angle), rays)
+        self._add(topic, source, runner, phase, priority, layout=layout, prepare=_float64)
+
+    def camera(
+        self,
+        topic: str,
+        source: Any,
+        *,
+        format: ImageFormat = "png",
+        quality: int = 90,
+        frame_id: str = "camera",
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+    ) -> None:
+        """Record frames, uint8 of shape (height, width[, 3 or 4]), as `foxglove.CompressedImage`.
+
+        They are compressed off the main thread. A source that returns None has no new frame.
+        """
+        if format not in ("png", "jpeg"):
+            raise ChannelError(f"unknown image format {format!r}", hint="use 'png' or 'jpeg'")
+        require_pillow()
+        image = Image(format, quality, frame_id)
+        self._add(topic, source, runner, phase, priority, image=image)
+
+    def column(
+        self,
+        topic: str,
+        component: Any,
+        *,
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+        unit: str = "",
+    ) -> None:
+        """Record a component's columns in the world: a row for each entity that has it.
+
+        `component` is a component of the world, or its name.
+        """
+        self._add(
+            topic,
+            lambda: world_rows(self._world(topic), component),
+            runner,
+            phase,
+            priority,
+            unit,
+        )
+
+    def transforms(
+        self,
+        topic: str = "/tf",
+        *,
+        frame_id: str = "world",
+        runner: str | int | Runner | None = None,
+        phase: Phase | int | str | None = None,
+        priority: int | None = None,
+    ) -> None:
+        """Record where the world's entities are as `foxglove.FrameTransforms`: frames `ent_1`, ..."""
+        layout = _schemas.transforms_layout(frame_id, "ent_", "wxyz")
+        self._add(
+            topic,
+            lambda: world_transforms(self._world(topic)),
+            runner,
+            phase,
+            priority,
+            layout=layout,
+        )
+
+    @property
+    def topics(self) -> list[str]:
+        return list(self._channels)
+
+    def _world(self, topic: str) -> Any:
+        try:
+            return self._scene.world  # type: ignore[union-attr]
+        except AttributeError:
+            raise ChannelError(
+                f"channel {topic!r} looks at the world, and the scene has none",
+                hint="make a World(scene) before the scene starts",
+            ) from None
+
+    def _add(
+        self,
+        topic: str,
+        source: Any,
+        runner: str | int | Runner | None,
+        phase: Phase | int | str | None,
+        priority: int | None,
+        unit: str = "",
+        *,
+        layout: Layout | None = None,
+        image: Image | None = None,
+        prepare: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if not topic or not isinstance(topic, str):
+            raise ChannelError(f"a channel's topic is a text, not {topic!r}")
+        if topic in self._channels:
+            raise ChannelError(f"there is a channel {topic!r} already")
+        if self._session is not None:
+            raise ChannelError(
+                f"channel {topic!r} comes too late, the recording has begun",
+                hint="add channels before the scene starts",
+            )
+        place = (
+            runner.name if isinstance(runner, Runner) else runner,
+            None if phase is None else Phase.parse(phase),
+            priority,
+        )
+        channel = Channel(
+            topic,
+            source,
+            {"unit": unit} if unit else {},
+            layout=layout,
+            image=image,
+            prepare=prepare,
+        )
+        self._channels[topic] = (channel, place)
+
+    _KINDS: ClassVar[tuple[str, ...]] = (
+        "channel", "pose", "poses", "scan", "camera", "column", "transforms",
+    )  # fmt: skip
+
+    def _add_from_settings(self, settings: dict[str, Any]) -> None:
+        kind = settings.pop("kind", "channel")
+        if kind not in self._KINDS:
+            raise ChannelError(f"unknown kind of channel {kind!r}", hint=", ".join(self._KINDS))
+        topic = settings.get("topic", "?")
+        try:
+            getattr(self, kind)(**settings)
+        except TypeError as error:
+            raise ChannelError(f"channel {topic!r}: {error}") from None
+
+    # -- life cycle ----------------------------------------------------------------------
+
+    def attach(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def start(self) -> None:
+        scene = self._scene
+        assert scene is not None
+        own = next((r for r in scene.time.registrations if r.callback == self.step), None)
+        assert own is not None
+        places: dict[tuple[str, Phase, int], list[Channel]] = {}
+        for channel, (runner, phase, priority) in self._channels.values():
+            place = (
+                own.runner.name if runner is None else scene.time.runners[runner].name,
+                own.phase if phase is None else phase,
+                own.priority if priority is None else priority,
+            )
+            places.setdefault(place, []).append(channel)
+            beat = scene.time.runners[place[0]]
+            channel.metadata.update(
+                runner=place[0], rate_hz=str(beat.rate.as_written()), phase=str(place[1])
+            )
+            channel.bind(scene)
+        self._groups, self._own = [], None
+        for place, channels in places.items():
+            group = _Group(self, channels)
+            self._groups.append(group)
+            if place == (own.runner.name, own.phase, own.priority):
+                self._own = group
+            else:
+                runner_name, where, rank = place
+                self._registrations.append(
+                    scene.time.register(
+                        group.step,
+                        runner=runner_name,
+                        phase=where,
+                        priority=rank,
+                        name=f"{self.name} ({', '.join(c.topic for c in channels[:3])})",
+                        watching=True,
+                    )
+                )
+        self._open()
+
+    def step(self, context: StepContext) -> None:
+        if self._own is not None:
+            self._own.step(context)
+
+    def stop(self) -> None:
+        for registration in self._registrations:
+            registration.remove()
+        self._registrations = []
+        self._close()
+
+    def flush(self) -> None:
+        """Everything sampled so far is in the file when this returns; its chunk ends here."""
+        if self._session is not None:
+            self._session.flush()
+
+    def statistics(self) -> RecorderStatistics:
+        """How much was written and how much waited."""
+        session = self._session
+        if session is None:
+            return self._last
+        return RecorderStatistics(
+            tuple(self._files), session.writer.size, session.pipe.peak_bytes, session.pipe.waits
+        )
+
+    def _open(self) -> None:
+        path = Path(unique_path(os.fspath(self.path), len(self._files) + 1))
+        if path.suffix == ".parquet" and path.exists() and not self._settings.overwrite:
+            raise CaptureError(
+                f"{path} exists already", hint="choose another name, or say overwrite=True"
+            )
+        self._files.append(path)
+        session = Session(_recorded_path(path), self._settings)
+        self._session = session
+        scene = self._scene
+        assert scene is not None
+        session.describe({"scene": scene.name, "seed": str(scene.seed)})
+        for group in self._groups:
+            group.begin(session)
+        # A program that ends without stopping its scene still gets a whole file.
+        self._finalizer = weakref.finalize(self, session.close)
+
+    def _close(self) -> None:
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            session.close()
+        finally:
+            self._finalizer.detach()
+            self._last = RecorderStatistics(
+                tuple(self._files), session.writer.size, session.pipe.peak_bytes, session.pipe.waits
+            )
+        path = self._files[-1]
+        if path.suffix == ".parquet":
+            from mainspring.capture._convert import convert
+
+            convert(_recorded_path(path), path, overwrite=self._settings.overwrite)
+            _recorded_path(path).unlink()
+
+    def rewound(self) -> None:
+        """The clock jumped back: this file is complete, the next begins."""
+        self._close()
+        self._open()
+
+
+class _Group:
+    """The recorder's channels at one place; outlives the files it is sampled into."""
+
+    def __init__(self, recorder: Recorder, channels: list[Channel]) -> None:
+        self._recorder = recorder
+        self._channels = channels
+        self._last_ns = -1
+        self._sample: Callable[[int], None] = _nothing
+
+    def begin(self, session: Session) -> None:
+        group: ChannelGroup = session.group(self._channels)
+        self._sample = group.sample
+        self._last_ns = -1
+
+    def step(self, context: StepContext) -> None:
+        time_ns = context.time
+        if time_ns <= self._last_ns:
+            self._recorder.rewound()
+        self._last_ns = time_ns
+        self._sample(time_ns)
+
+
+def _nothing(time_ns: int) -> None:
+    """What a group does before its recording begins."""
+
+
+def _recorded_path(path: Path) -> Path:
+    """Where a recording goes while it runs; a table is made of it at the end."""
+    return path.with_name(path.name + ".mcap") if path.suffix == ".parquet" else path
+
+
+def _float64(value: Any) -> Any:
+    return None if value is None else np.asarray(value, np.float64)

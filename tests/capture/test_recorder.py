@@ -1,0 +1,466 @@
+"""Recordings of scenes, compared value by value with what the scene itself saw."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import math
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_helpers import by_topic, read_with_mcap, record_demo, walk
+
+from mainspring.capture import CaptureError, ChannelError, Recorder, Recording, RecordingError
+from mainspring.capture._pipe import Pipe
+from mainspring.clock.errors import CallbackError
+from mainspring.scene import Scene
+
+
+@dataclasses.dataclass
+class State:
+    joint: float
+    name: str
+    ok: bool
+
+
+def test_every_channel_has_its_own_rate_and_exact_times(tmp_path: Path) -> None:
+    """A second of three runners: each message stands at its runner's boundary, to the ns."""
+    scene = Scene(runners=(("Robot", 50), ("Capture", 30), ("Imu", "29.97")))
+    array, seen = walk(scene)
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/live", array, runner="Robot", unit="rad")
+    recorder.channel("/call", lambda: array * 2)
+    recorder.channel("/imu", lambda: float(array[0]), runner="Imu")
+    scene.add(recorder)
+    scene.advance(seconds=1)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    assert [(t, v["value"]) for t, v in found["/live"]] == seen
+    # At each instant the last Robot step that has run, this instant's included.
+    truth = {t: max(s for s in seen if s[0] <= t)[1] for t, _ in found["/call"]}
+    assert [t for t, _ in found["/call"]] == [k * 10**9 // 30 for k in range(30)]
+    assert all(v["value"] == [2 * x for x in truth[t]] for t, v in found["/call"])
+    assert [t for t, _ in found["/imu"]] == [k * 10**9 * 100 // 2997 for k in range(30)]
+    with Recording(tmp_path / "run.mcap") as recording:
+        series = recording.read("/live")
+        assert series["value[3]"].tolist() == [v[3] for _, v in seen]
+        assert series.channel.unit == "rad"
+        assert series.channel.metadata["rate_hz"] == "50"
+        assert series.channel.metadata["phase"] == "Export"
+
+
+def test_phase_and_priority_decide_what_is_seen(tmp_path: Path) -> None:
+    """Before the controller the old value, after it the one it just wrote."""
+    scene = Scene()
+    array, seen = walk(scene, 1)
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/before", array, runner="Robot", phase="Acquisition")
+    recorder.channel("/inside", array, runner="Robot", phase="Control", priority=1)
+    recorder.channel("/earlier", array, runner="Robot", phase="Control", priority=-1)
+    scene.add(recorder, runner="Robot")
+    scene.advance(steps=20, runner="Robot")
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    after = [v for _, v in seen]
+    before = [[0.0], *after[:-1]]
+    assert [v["value"] for _, v in found["/inside"]] == after
+    assert [v["value"] for _, v in found["/before"]] == before
+    assert [v["value"] for _, v in found["/earlier"]] == before
+
+
+VALUES: list[tuple[str, Any, Any]] = [
+    ("float", 0.1, {"value": 0.1}),
+    ("whole float", 3.0, {"value": 3.0}),
+    ("int", 2**60 + 1, {"value": 2**60 + 1}),
+    ("bool", True, {"value": True}),
+    ("text", 'é "quoted"\n', {"value": 'é "quoted"\n'}),
+    ("list", [1, 2.5], {"value": [1, 2.5]}),
+    ("dict", {"a": 1, "b": [True]}, {"a": 1, "b": [True]}),
+    ("dataclass", State(0.5, "arm", True), {"joint": 0.5, "name": "arm", "ok": True}),
+    ("nan", math.nan, {"value": "NaN"}),
+    ("inf inside", {"a": -math.inf}, {"a": "-Infinity"}),
+    ("float32", np.float32(0.1), {"value": 0.1}),
+    ("uint8", np.array([0, 255], np.uint8), {"value": [0, 255]}),
+    ("int64", np.int64(-(2**63)), {"value": -(2**63)}),
+    ("float16", np.float16(0.5), {"value": 0.5}),
+    ("big endian", np.array([1.5, -2.0], ">f8"), {"value": [1.5, -2.0]}),
+    ("matrix", np.arange(6.0).reshape(2, 3), {"value": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}),
+    ("not contiguous", np.arange(6.0).reshape(2, 3).T, {"value": [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]}),
+    ("empty", np.zeros(0), {"value": []}),
+    (
+        "record",
+        np.array((1, [2.0, 3.0]), [("n", "i2"), ("p", "f8", 2)]),
+        {"n": 1, "p": [2.0, 3.0]},
+    ),
+    ("table", np.array([(1,), (2,)], [("n", "i4")]), {"rows": [{"n": 1}, {"n": 2}]}),
+    ("subnormal", 5e-324, {"value": 5e-324}),
+    ("large", 1.7976931348623157e308, {"value": 1.7976931348623157e308}),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), [v[1:] for v in VALUES], ids=[v[0] for v in VALUES])
+def test_values_keep_their_kind_and_every_digit(tmp_path: Path, value: Any, message: Any) -> None:
+    """Fetched by Python at the first step and by the kernel after it: the same message."""
+    scene = Scene()
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/x", lambda: value)
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    found = [v for _, _, v in read_with_mcap(tmp_path / "run.mcap")]
+    assert [repr(v) for v in found] == [repr(message)] * 3
+
+
+def test_numbers_may_change_kind_and_tables_their_length(tmp_path: Path) -> None:
+    scene = Scene()
+    now = [0]
+    scene.time.register(lambda context: now.__setitem__(0, context.step), runner="Capture")
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/never", lambda: None)
+    recorder.channel("/number", lambda: now[0] if now[0] % 2 == 0 else now[0] + 0.5)
+    recorder.channel("/table", lambda: np.zeros(now[0], [("x", "f4")]))
+    recorder.channel("/late", lambda: None if now[0] < 2 else now[0])
+    recorder.channel("/declared", lambda: now[0], dtype=float)
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    assert [repr(v["value"]) for _, v in found["/number"]] == ["0", "1.5", "2"]
+    assert [len(v["rows"]) for _, v in found["/table"]] == [0, 1, 2]
+    assert found["/late"] == [(66_666_666, {"value": 2})]
+    assert [repr(v["value"]) for _, v in found["/declared"]] == ["0.0", "1.0", "2.0"]
+    assert "/never" not in found
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([np.zeros(3), np.zeros(4)], r"'/x' was given an array of float64 of shape \(4,\)"),
+        ([np.zeros(3), None], "'/x' was given None after it had begun"),
+        ([1.0, "text"], "'/x' was given 'text' .* where a number is expected"),
+        ([np.zeros(3, np.int32), np.zeros(3)], "its first value was int32"),
+        ([1, 2**70], "'/x' was given 1180591620717411303424"),
+        ([object()], "'/x'|object"),
+    ],
+)
+def test_a_value_that_does_not_fit_names_its_channel(
+    tmp_path: Path, values: list[Any], words: str
+) -> None:
+    scene = Scene()
+    source = iter(values)
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/x", lambda: next(source))
+    scene.add(recorder)
+    with pytest.raises(CallbackError, match=words) as caught:
+        scene.advance(seconds=1)
+    assert isinstance(caught.value.__cause__, (ChannelError, TypeError))
+    scene.stop()
+    # What was sampled before is in the file, and the file is whole.
+    assert len(read_with_mcap(tmp_path / "run.mcap")) == len(values) - 1
+
+
+def test_foxglove_messages(tmp_path: Path) -> None:
+    """Poses, scans and frames carry the names and fields that viewers know."""
+    import PIL.Image
+
+    scene = Scene()
+    frames = iter(range(9))
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.pose("/tool", lambda: [1, 2, 3, 1, 0, 0, 0], frame_id="base")
+    recorder.poses("/boxes", lambda: np.tile(np.arange(7.0), (2, 1)), quaternion="xyzw")
+    recorder.scan("/scan", lambda: np.array([1.0, 2.0]), rays=2, start_angle=-1, end_angle=1)
+    recorder.camera("/png", lambda: np.full((4, 6, 3), next(frames), np.uint8))
+    recorder.camera("/jpeg", lambda: np.zeros((4, 6), np.uint8), format="jpeg", quality=50)
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    stamp = {"sec": 0, "nsec": 66_666_666}
+    assert found["/tool"][2] == (
+        66_666_666,
+        {
+            "timestamp": stamp,
+            "frame_id": "base",
+            "pose": {
+                "position": {"x": 1.0, "y": 2.0, "z": 3.0},
+                "orientation": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0},
+            },
+        },
+    )
+    assert found["/boxes"][0][1]["poses"][1]["orientation"] == {
+        "x": 3.0,
+        "y": 4.0,
+        "z": 5.0,
+        "w": 6.0,
+    }
+    assert found["/scan"][0][1]["ranges"] == [1.0, 2.0]
+    for index, (_, frame) in enumerate(found["/png"]):
+        picture = PIL.Image.open(io.BytesIO(base64.b64decode(frame["data"])))
+        assert (np.asarray(picture) == index).all()
+        assert picture.size == (6, 4)
+        assert frame["format"] == "png"
+    with PIL.Image.open(io.BytesIO(base64.b64decode(found["/jpeg"][0][1]["data"]))) as picture:
+        assert picture.format == "JPEG"
+    with Recording(tmp_path / "run.mcap") as recording:
+        assert {c.topic: c.schema_name for c in recording.channels} == {
+            "/tool": "foxglove.PoseInFrame",
+            "/boxes": "foxglove.PosesInFrame",
+            "/scan": "foxglove.LaserScan",
+            "/png": "foxglove.CompressedImage",
+            "/jpeg": "foxglove.CompressedImage",
+        }
+        assert {c.schema_encoding for c in recording.channels} == {"jsonschema"}
+
+
+def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Again here, with a queue that is always full, and in another process under another hash seed."""
+    record_demo(tmp_path / "a.mcap")
+    first = (tmp_path / "a.mcap").read_bytes()
+    record_demo(tmp_path / "b.mcap", queue_bytes=1)
+    assert (tmp_path / "b.mcap").read_bytes() == first
+    code = (
+        "import sys; from pathlib import Path; from capture_helpers import record_demo;"
+        "record_demo(Path(sys.argv[1]))"
+    )
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": "123",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+    }
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "c.mcap")], check=True, env=environment
+    )
+    assert (tmp_path / "c.mcap").read_bytes() == first
+
+
+def test_recording_changes_nothing(tmp_path: Path) -> None:
+    """With a recorder and without: every part hashes the same, and states are interchangeable."""
+
+    def build(recorded: bool) -> Scene:
+        scene = Scene()
+        array, _ = walk(scene)
+        if recorded:
+            recorder = Recorder(tmp_path / "run.mcap")
+            recorder.channel("/a", array, runner="Robot", phase="Acquisition")
+            recorder.channel("/b", lambda: array.sum())
+            scene.add(recorder)
+        scene.advance(seconds=0.35)
+        return scene
+
+    plain, recorded = build(False), build(True)
+    assert recorded.part_hashes() == plain.part_hashes()
+    recorded.restore(plain.save())
+    plain.restore(recorded.save())
+    recorded.stop()
+
+
+def test_a_restored_snapshot_begins_the_next_file(tmp_path: Path) -> None:
+    scene = Scene()
+    array, seen = walk(scene, 1)
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/a", array, runner="Robot")
+    scene.add(recorder)
+    scene.advance(seconds=0.2)
+    saved = scene.save()
+    scene.advance(seconds=0.2)
+    scene.restore(saved)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    first = read_with_mcap(tmp_path / "run.mcap")
+    second = read_with_mcap(tmp_path / "run-2.mcap")
+    assert [t for _, t, _ in first] == [k * 20_000_000 for k in range(20)]
+    assert [t for _, t, _ in second] == [k * 20_000_000 for k in range(10, 15)]
+    assert [(t, v["value"]) for _, t, v in first + second] == seen
+    assert recorder.statistics().files == (tmp_path / "run.mcap", tmp_path / "run-2.mcap")
+
+
+def test_a_full_disk_ends_the_run_and_never_leaves_a_gap(tmp_path: Path) -> None:
+    """The error reaches the run; the file holds every step up to the one it names, and no other."""
+    scene = Scene(runners=(("Robot", 500),))
+    array, seen = walk(scene, 50)
+    recorder = Recorder(
+        tmp_path / "run.mcap", compression="none", chunk_bytes=10_000, queue_bytes=100_000
+    )
+    recorder.channel("/a", array, runner="Robot")
+    scene.add(recorder, runner="Robot")
+    scene.start()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(CallbackError, match="cannot be written"):
+            scene.advance(seconds=100)
+        with pytest.raises(RecordingError, match=r"whole up to \d\.\d+ s"):
+            scene.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Recording(tmp_path / "run.mcap") as recording:
+        series = recording.read("/a")
+        assert recording.truncated
+    assert 0 < len(series) < len(seen)
+    assert (
+        list(zip(series.times_ns.tolist(), (v["value"] for v in series.values), strict=True))
+        == (seen[: len(series)])
+    )
+
+
+def test_a_full_queue_waits_or_refuses() -> None:
+    """Nothing is dropped: `wait` takes everything in order, `error` says so and takes nothing."""
+    gate, taken = threading.Event(), []
+
+    def slow(item: int) -> None:
+        gate.wait()
+        taken.append(item)
+
+    pipe = Pipe(slow, name="the recording x", limit_bytes=100, when_full="error")
+    pipe.put(1, 90)
+    with pytest.raises(RecordingError, match="90 bytes waiting"):
+        pipe.put(2, 20)
+    gate.set()
+    pipe.close()
+    assert taken == [1]
+
+    gate.clear()
+    taken.clear()
+    waiting = Pipe(slow, name="the recording y", limit_bytes=100, when_full="wait")
+    waiting.put(1, 90)
+    opener = threading.Timer(0.01, gate.set)
+    opener.start()
+    for item in range(2, 30):
+        waiting.put(item, 90)
+    waiting.close()
+    opener.join()
+    assert taken == list(range(1, 30))
+    assert waiting.peak_bytes <= 100
+    assert waiting.waits >= 1
+
+
+def test_a_failed_writer_is_heard_by_whoever_waits() -> None:
+    def fail(item: int) -> None:
+        raise OSError("broken")
+
+    pipe = Pipe(fail, name="the recording", limit_bytes=10)
+    pipe.put(1, 8)
+    with pytest.raises(OSError, match="broken"):
+        list(map(pipe.put, range(100), [8] * 100))
+    with pytest.raises(OSError, match="broken"):
+        pipe.close()
+
+
+def test_flush_puts_everything_into_the_file(tmp_path: Path) -> None:
+    """After `flush` the file opens up to the last step, though the run goes on."""
+    scene = Scene()
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/t", lambda: scene.time.now, runner="Robot")
+    scene.add(recorder)
+    scene.advance(seconds=0.5)
+    recorder.flush()
+    with Recording(tmp_path / "run.mcap") as recording:
+        assert recording.read("/t")["value"].tolist() == [k * 20_000_000 for k in range(25)]
+        assert recording.truncated
+    scene.advance(seconds=0.5)
+    scene.stop()
+    assert len(read_with_mcap(tmp_path / "run.mcap")) == 50
+
+
+def test_a_program_that_forgets_to_stop_leaves_a_whole_file(tmp_path: Path) -> None:
+    code = f"""
+from mainspring.capture import Recorder
+from mainspring.scene import Scene
+scene = Scene()
+recorder = Recorder({str(tmp_path / "run.mcap")!r})
+recorder.channel("/t", lambda: scene.time.now, runner="Robot")
+scene.add(recorder)
+scene.advance(seconds=1)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert len(read_with_mcap(tmp_path / "run.mcap")) == 50
+
+
+def test_sources_by_name_and_by_kind(tmp_path: Path) -> None:
+    """Paths from the scene, objects with `value`, sensors with `read`, settings as in a file."""
+
+    class Output:
+        value = 4.5
+
+    class Sensor:
+        def read(self) -> np.ndarray[Any, Any]:
+            return np.array([1.0, 2.0])
+
+    class Arm:
+        q = np.zeros(2)
+        gains = {"p": 3.0}  # noqa: RUF012
+
+    scene = Scene()
+    arm = Arm()
+    scene.attach("arm", arm)
+    scene.time.register(lambda context: setattr(arm, "q", np.full(2, float(context.step))))
+    recorder = Recorder(
+        tmp_path / "run.mcap",
+        channels=[
+            {"topic": "/q", "source": "arm.q", "runner": "Robot"},
+            {"topic": "/p", "source": "arm.gains.p"},
+        ],
+    )
+    recorder.channel("/out", Output())
+    recorder.channel("/sensor", Sensor())
+    scene.add(recorder)
+    scene.advance(seconds=0.05)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    assert [v["value"] for _, v in found["/q"]] == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    assert {topic: v[0][1]["value"] for topic, v in found.items() if topic != "/q"} == {
+        "/p": 3.0,
+        "/out": 4.5,
+        "/sensor": [1.0, 2.0],
+    }
+
+
+def test_mistakes_in_channels_are_told_at_once(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/a", lambda: 1)
+    with pytest.raises(ChannelError, match="'/a' already"):
+        recorder.channel("/a", lambda: 2)
+    with pytest.raises(ChannelError, match="unknown image format"):
+        recorder.camera("/c", lambda: None, format="gif")  # type: ignore[arg-type]
+    with pytest.raises(ChannelError, match="quaternion"):
+        recorder.pose("/p", lambda: None, quaternion="abcd")
+    with pytest.raises(CaptureError, match=r"not 'run\.txt'"):
+        Recorder("run.txt")
+    with pytest.raises(ChannelError, match="unknown kind of channel 'film'"):
+        Recorder("x.mcap", channels=[{"kind": "film", "topic": "/x"}])
+    with pytest.raises(ChannelError, match=r"'/x'.*sorce"):
+        Recorder("x.mcap", channels=[{"topic": "/x", "sorce": "y"}])
+    scene = Scene()
+    scene.add(recorder)
+    recorder.channel("/b", "arm.q")
+    with pytest.raises(ChannelError, match="'/b' looks at 'arm'"):
+        scene.start()
+    assert not (tmp_path / "run.mcap").exists()
+
+
+def test_parquet_straight_from_a_run(tmp_path: Path) -> None:
+    """One table, a row for each moment; the recording it was made from is gone."""
+    import pyarrow.parquet as parquet
+
+    scene = Scene()
+    array, seen = walk(scene, 2)
+    recorder = Recorder(tmp_path / "run.parquet")
+    recorder.channel("/q", array, runner="Robot")
+    recorder.channel("/n", lambda: len(seen))
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    table = parquet.read_table(tmp_path / "run.parquet").to_pylist()
+    assert [(row["time_ns"], row["/q.value"]) for row in table if row["/q.value"]] == seen
+    assert [row["/n.value"] for row in table] == [1, None, 2, None, None, 4, None]
+    assert os.listdir(tmp_path) == ["run.parquet"]
