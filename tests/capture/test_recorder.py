@@ -425,6 +425,54 @@ def test_sources_by_name_and_by_kind(tmp_path: Path) -> None:
     }
 
 
+def test_columns_of_the_world(tmp_path: Path) -> None:
+    """Entities come and go; each row names the one it is of."""
+    from mainspring.world import World
+
+    scene = Scene()
+    world = World(scene)
+    world.component("charge", "f4")
+    first = world.spawn(position=(1, 2, 3), charge=0.5)
+
+    def live(context: Any) -> None:
+        if context.step == 1:
+            world.spawn(position=(4, 5, 6))
+        if context.step == 2:
+            world.destroy(first)
+
+    scene.time.register(live, runner="Capture")
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.column("/charge", "charge")
+    recorder.column("/position", "position")
+    recorder.transforms("/tf")
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    assert [v["rows"] for _, v in found["/charge"]] == [
+        [{"entity": 1, "charge": 0.5}],
+        [{"entity": 1, "charge": 0.5}],
+        [],
+    ]
+    assert [[row["entity"] for row in v["rows"]] for _, v in found["/position"]] == [
+        [1],
+        [1, 2],
+        [2],
+    ]
+    assert found["/position"][2][1]["rows"][0]["position"] == [4.0, 5.0, 6.0]
+    assert [[t["child_frame_id"] for t in v["transforms"]] for _, v in found["/tf"]] == [
+        ["ent_1"],
+        ["ent_1", "ent_2"],
+        ["ent_2"],
+    ]
+    assert found["/tf"][0][1]["transforms"][0]["rotation"] == {
+        "w": 1.0,
+        "x": 0.0,
+        "y": 0.0,
+        "z": 0.0,
+    }
+
+
 def test_mistakes_in_channels_are_told_at_once(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "run.mcap")
     recorder.channel("/a", lambda: 1)

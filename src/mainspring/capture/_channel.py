@@ -160,22 +160,21 @@ def _then(source: Callable[[], Any], function: Callable[[Any], Any]) -> Callable
     return lambda: function(source())
 
 
-def world_rows(world: Any, component: Any) -> np.ndarray[Any, Any]:
+def world_rows(world: Any, component: str) -> np.ndarray[Any, Any]:
     """A numeric component as a table: the number of each entity that has it, and its value."""
-    column = world.components[component] if isinstance(component, str) else component
-    values, numbers, present = column.array(), world.entities.numbers, column.presence()
-    row = np.dtype([("entity", "<i8"), (column.name, values.dtype, values.shape[1:])])
+    values, present = world.column(component), world.presence(component)
+    row = np.dtype([("entity", "<i8"), (component, values.dtype, values.shape[1:])])
     rows = np.empty(int(present.sum()), row)
-    rows["entity"] = numbers[present]
-    rows[column.name] = values[present]
+    rows["entity"] = world.table.numbers[present]
+    rows[component] = values[present]
     return rows
 
 
 def world_transforms(world: Any) -> np.ndarray[Any, Any]:
     """Position and rotation of every entity."""
-    numbers = world.entities.numbers
+    numbers = world.table.numbers
     rows = np.empty(len(numbers), TRANSFORM_ROW)
     rows["entity"] = numbers
-    rows["position"] = world.components["position"].array()
-    rows["orientation"] = world.components["rotation"].array()
+    rows["position"] = world.column("position")
+    rows["orientation"] = world.column("rotation")
     return rows

@@ -216,17 +216,14 @@ class Recorder(Subsystem):
     def column(
         self,
         topic: str,
-        component: Any,
+        component: str,
         *,
         runner: str | int | Runner | None = None,
         phase: Phase | int | str | None = None,
         priority: int | None = None,
         unit: str = "",
     ) -> None:
-        """Record a component's columns in the world: a row for each entity that has it.
-
-        `component` is a component of the world, or its name.
-        """
+        """Record a numeric component of the world: a row for each entity that has it."""
         self._add(
             topic,
             lambda: world_rows(self._world(topic), component),
