@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "capture/chunk_builder.h"
-#include "capture/py_sampler.h"
+#include "capture/chunk_builder.hpp"
+#include "capture/py_sampler.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

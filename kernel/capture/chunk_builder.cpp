@@ -1,4 +1,4 @@
-#include "capture/chunk_builder.h"
+#include "capture/chunk_builder.hpp"
 
 #include <algorithm>
 #include <bit>

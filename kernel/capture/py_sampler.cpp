@@ -3,7 +3,7 @@
 // nothing else: no encoding, no lookup by name, no allocation once the tape has grown.
 //
 // It keeps Python callables and buffers, so the type takes part in garbage collection.
-#include "capture/py_sampler.h"
+#include "capture/py_sampler.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/chunk_builder.h"
+#include "capture/chunk_builder.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

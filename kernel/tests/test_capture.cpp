@@ -1,23 +1,16 @@
 // The chunk builder without Python: rows in, JSON messages and their index out.
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
-#include "capture/chunk_builder.h"
+#include "capture/chunk_builder.hpp"
+#include "tests/check.hpp"
 
 using namespace mainspring::capture;
 
 namespace {
-
-void check(bool ok, const char* what) {
-    if (!ok) {
-        std::fprintf(stderr, "failed: %s\n", what);
-        std::exit(1);
-    }
-}
 
 template <class T>
 void put(std::string& tape, T value) {
@@ -71,13 +64,13 @@ void numbers_are_written_exactly() {
     put(tape, std::numeric_limits<std::int64_t>::min());
     put(tape, 'f');
     put(tape, 2.0);
-    check(builder.encode(tape, 0) == tape.size(), "the whole tape is read");
+    CHECK(builder.encode(tape, 0) == tape.size());  // the whole tape is read
     const Chunk chunk = builder.take();
     const std::string expected =
         "[[0.1,3.0,1e+300,\"NaN\",\"-Infinity\",-0.0],0.1,18446744073709551615,-128,true,"
         "-9223372036854775808,2.0]";
-    check(message(chunk.records, 0) == expected, "numbers keep their kind and every digit");
-    check(chunk.start_ns == 5 && chunk.end_ns == 5, "the chunk knows its times");
+    CHECK(message(chunk.records, 0) == expected);  // numbers keep their kind and every digit
+    CHECK(chunk.start_ns == 5 && chunk.end_ns == 5);  // the chunk knows its times
 }
 
 void chunks_end_by_size_and_by_time() {
@@ -91,18 +84,18 @@ void chunks_end_by_size_and_by_time() {
         put(tape, i);
     }
     std::size_t at = builder.encode(tape, 0);
-    check(at == 4 * 18, "a chunk ends with the row that fills it");
+    CHECK(at == 4 * 18);  // a chunk ends with the row that fills it
     const Chunk first = builder.take();
-    check(first.message_counts.size() == 1 && first.message_counts[0] == 4, "four rows in the first");
+    CHECK(first.message_counts.size() == 1 && first.message_counts[0] == 4);  // four rows in the first
     at = builder.encode(tape, at);
     builder.take();
     at = builder.encode(tape, at);
-    check(at == tape.size(), "the rest fits, beginning after the jump in time");
+    CHECK(at == tape.size());  // the rest fits, beginning after the jump in time
     const Chunk last = builder.take();
-    check(last.start_ns == 5008 && last.end_ns == 5009, "a span of time ends a chunk, too");
+    CHECK(last.start_ns == 5008 && last.end_ns == 5009);  // a span of time ends a chunk, too
     std::uint32_t sequence = 0;
     std::memcpy(&sequence, last.records.data() + 9 + 2, sizeof sequence);
-    check(sequence == 8, "sequence numbers go on from chunk to chunk");
+    CHECK(sequence == 8);  // sequence numbers go on from chunk to chunk
 }
 
 void a_bad_tape_is_refused() {
@@ -119,14 +112,14 @@ void a_bad_tape_is_refused() {
     } catch (const std::invalid_argument&) {
         refused = true;
     }
-    check(refused, "a tape that ends inside a row is refused");
+    CHECK(refused);  // a tape that ends inside a row is refused
     refused = false;
     try {
         builder.add_group({2});
     } catch (const std::invalid_argument&) {
         refused = true;
     }
-    check(refused, "a group of unknown channels is refused");
+    CHECK(refused);  // a group of unknown channels is refused
 }
 
 }  // namespace
