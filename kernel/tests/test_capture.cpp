@@ -6,7 +6,7 @@
 #include <string>
 
 #include "capture/chunk_builder.hpp"
-#include "tests/check.hpp"
+#include "check.hpp"
 
 using namespace mainspring::capture;
 
