@@ -301,7 +301,7 @@ void bind_clock(nb::module_& m) {
              "Runs instants up to the limits: how it ended, how many, wall time used, who failed and why.")
         .def("stop", [](PyTimeline& self) { self.stop_asked = true; }, "Ends the run after this instant.")
         .def("request_changes", [](PyTimeline& self) { self.changes_waiting = true; },
-             "Calls the hook `changes` at the start of the next instant.")
+             "Calls the hook `changes` at the end of this instant.")
         .def("wall", [](PyTimeline& self) { return PyHost{self}.wall(); })
         .def(
             "sleep_until",

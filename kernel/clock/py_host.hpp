@@ -77,11 +77,6 @@ struct PyHost {
     }
 
     bool begin(std::int64_t time_ns) {
-        // I2: what was asked for inside an earlier instant, or since
-        if (self.changes_waiting) {
-            self.changes_waiting = false;
-            if (!notify(self.on_changes, nullptr)) return false;
-        }
         // I3: the inbox, in the order it was filled
         if (self.inbox != nullptr && self.inbox->pending() != 0 && !notify_time(self.on_inputs, time_ns))
             return false;
@@ -89,6 +84,12 @@ struct PyHost {
     }
 
     bool end(std::int64_t time_ns) {
+        // I6: what callbacks asked to change
+        if (self.changes_waiting) {
+            self.changes_waiting = false;
+            if (!notify(self.on_changes, nullptr)) return false;
+        }
+        // I7: whoever watches
         if (time_ns >= self.mark_at) {
             self.mark_at = kNever;  // the hook sets the next one
             if (!notify_time(self.on_mark, time_ns)) return false;

@@ -2,7 +2,7 @@
 //
 // The engine holds no Python object and has no policy. Who calls it supplies a Host, which
 // knows how to call an entry, drain the inbox, watch, read the wall clock and sleep. The order
-// of an instant is written down in docs/concepts/instant.md; its labels (I1 to I6) stand here.
+// of an instant is written down in docs/concepts/instant.md; its labels (I1 to I7) stand here.
 #pragma once
 
 #include <algorithm>
@@ -260,8 +260,8 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
         const std::int64_t begun = measured ? host.wall() : 0;
 
         now_ = time_ns;
-        inside_ = true;
-        bool ok = host.begin(time_ns);               // I2 and I3: changes, then inputs
+        inside_ = true;                              // I2
+        bool ok = host.begin(time_ns);               // I3
         due_ = ok ? take_due(time_ns) : 0;           // I4
         if (ok) {
             Plan& plan = plan_for(due_);
@@ -281,7 +281,7 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
         if (ok) {
             ++instants_;
             ++out.instants;
-            ok = host.end(time_ns);  // I6
+            ok = host.end(time_ns);  // I6 and I7: changes, then observers
         }
         inside_ = false;
         if (late_ns >= 0) note_lateness(due_, late_ns);

@@ -2,19 +2,9 @@
 
 from mainspring._kernel import (
     capture as capture,
-)
-from mainspring._kernel import (
     clock as clock,
-)
-from mainspring._kernel import (
     graph as graph,
-)
-from mainspring._kernel import (
     inbox as inbox,
-)
-from mainspring._kernel import (
     space as space,
-)
-from mainspring._kernel import (
     threads as threads,
 )

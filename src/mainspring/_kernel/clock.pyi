@@ -150,18 +150,22 @@ class Timeline:
         """Ends the run after this instant."""
 
     def request_changes(self) -> None:
-        """Calls the hook `changes` at the start of the next instant."""
+        """Calls the hook `changes` at the end of this instant."""
 
     def wall(self) -> int: ...
     def sleep_until(self, wall_ns: int, catch_interrupt: bool = False) -> bool:
         """Sleeps without the GIL; False when interrupted."""
 
     def hook(self, name: str, function: object | None) -> None:
-        """Sets a hook: changes, inputs, begin, end, call, mark, error, wall, sleep."""
+        """
+        Sets a hook: changes, inputs, begin, end, call, mark, error, wall, sleep.
+        """
 
     @property
     def mark_at(self) -> int:
-        """The hook `mark` is called once, at the end of the first instant at or after this time."""
+        """
+        The hook `mark` is called once, at the end of the first instant at or after this time.
+        """
 
     @mark_at.setter
     def mark_at(self, arg: int, /) -> None: ...

@@ -1,6 +1,6 @@
 """The time manager: one timeline, its runners, and everything that runs on it.
 
-The promise is docs/concepts/instant.md: its labelled lines (I1 to I6, F1 to F5) stand beside
+The promise is docs/concepts/instant.md: its labelled lines (I1 to I7, F1 to F5) stand beside
 the code that keeps them, here and in kernel/clock/timeline.hpp. What was registered runs at
 its runner's boundaries in the order of phase, priority and registration; changes asked for
 inside an instant wait for the next one; nothing runs twice, and nothing is summed.
@@ -231,10 +231,7 @@ class TimeManager:
             self._kernel.wake(time_ns)
         elif registration._entry >= 0:
             self._kernel.wake(time_ns, registration._entry)
-        else:
-            # Registered inside this very instant: the instant to come is promised now, and what
-            # runs there is settled once the registration has taken its place (I2).
-            self._kernel.wake(time_ns)
+        else:  # registered inside this very instant: it takes its place at I6
             self._change(lambda: self._kernel.wake(time_ns, registration._entry))
 
     # -- where it is ---------------------------------------------------------------------
@@ -369,7 +366,7 @@ class TimeManager:
         start = self.now
         unpaced = self.mode is TimeMode.SIM_HIGH_PERFORMANCE
         until = None if unpaced else start + min(elapsed_ns, self.max_frame_delta_ns)
-        return self._frame(elapsed_ns, until, lambda _: start + elapsed_ns - self.now)
+        return self._frame(elapsed_ns, until, lambda: start + elapsed_ns - self.now)
 
     def run(
         self,
@@ -415,7 +412,7 @@ class TimeManager:
         if self._kernel.inside:
             raise NestedAdvanceError("reset was called from inside a callback")
         self.observers.tell_reset()
-        self._flush_changes()
+        self._changes.clear()  # of an instant that was broken off
         self._failure = None
         self._kernel.now = 0
         self._kernel.last_instant = -1
@@ -449,7 +446,6 @@ class TimeManager:
 
     def save(self) -> dict[str, Any]:
         """Everything the rest of the run depends on."""
-        self._flush_changes()
         return {
             "now": self.now,
             "last_instant": self._kernel.last_instant,
@@ -472,7 +468,6 @@ class TimeManager:
         self._check_owner("restore")
         if self._kernel.inside:
             raise NestedAdvanceError("restore was called from inside a callback")
-        self._flush_changes()
         registrations = self._stateful_registrations()
         names = [r.name for r in registrations]
         saved = [row[0] for row in state["registrations"]]
@@ -531,7 +526,7 @@ class TimeManager:
         )
 
     def _begin_beat(self, runner: Runner) -> None:
-        # A boundary at an instant that has already run would make it run twice.
+        # A boundary at an instant that has run already, or is ending, would make it run twice.
         now = self.now
         self._set_beat(runner, now, 1 if self._kernel.last_instant == now else 0)
 
@@ -540,18 +535,14 @@ class TimeManager:
             self._set_beat(runner, 0, 1)
 
     def _change(self, change: Callable[[], None]) -> None:
-        """Does `change` at once, or at the start of the next instant when one is under way."""
+        """Does `change` at once, or at the end of the instant that is under way (I6)."""
         if self._kernel.inside:
             self._changes.append(change)
             self._kernel.request_changes()
         else:
             change()
 
-    def _flush_changes(self) -> None:
-        if not self._kernel.inside:
-            self._apply_changes()
-
-    def _apply_changes(self) -> None:  # I2
+    def _apply_changes(self) -> None:  # I6
         while self._changes:
             self._changes.pop(0)()
 
@@ -597,7 +588,6 @@ class TimeManager:
                 f"{self._kernel.last_instant / 1e9:.9f} s, because {self._failure.message}",
                 hint="call scene.reset() to begin again",
             ) from self._failure
-        self._flush_changes()
 
     def _fail(self, entry: int | None, error: BaseException) -> NoReturn:
         registration = next((r for r in self._registrations if r._entry == entry), None)
@@ -655,9 +645,9 @@ class TimeManager:
         )
 
     def _frame(
-        self, elapsed_ns: int, until: int | None, behind: Callable[[str], int], **pacing: Any
+        self, elapsed_ns: int, until: int | None, behind: Callable[[], int], **pacing: Any
     ) -> FrameReport:
-        """One frame: instants before `until` as far as the budget goes, then `behind(ending)` says
+        """One frame: instants before `until` as far as the budget goes, then `behind()` says
         how far sim time is behind the wall clock, which is forgiven or skipped."""
         start = self.now
         counts = {r.id: self._kernel.counts(r.id) for r in self.runners}
@@ -673,9 +663,9 @@ class TimeManager:
         skipped_ns = forgiven_ns = 0
         if self._ending in ("reached", "budget"):  # F4
             if self.mode is TimeMode.GAME_REALTIME:
-                skipped_ns = self.skip_to(self.now + behind(self._ending))
+                skipped_ns = self.skip_to(self.now + behind())
             elif self.mode is TimeMode.SIM_REALTIME:
-                forgiven_ns = max(0, behind(self._ending))
+                forgiven_ns = max(0, behind())
                 self._forgiven_ns += forgiven_ns
         self._run_free(FreePhase.POST_EXPORT, elapsed_ns)  # F5
         after = {r.id: self._kernel.counts(r.id) for r in self.runners}

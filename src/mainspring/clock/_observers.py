@@ -30,7 +30,7 @@ class SeesBegin(Protocol):
 
 class SeesEnd(Protocol):
     def end_instant(self, time_ns: int) -> None:
-        """An instant is complete (I6)."""
+        """An instant is complete (I7)."""
 
 
 class SeesCalls(Protocol):
@@ -59,14 +59,7 @@ class SeesFrames(Protocol):
 
 
 Observer: TypeAlias = (
-    SeesInputs
-    | SeesBegin
-    | SeesEnd
-    | SeesCalls
-    | SeesSkips
-    | SeesErrors
-    | SeesResets
-    | SeesFrames
+    SeesInputs | SeesBegin | SeesEnd | SeesCalls | SeesSkips | SeesErrors | SeesResets | SeesFrames
 )
 
 _METHODS = (

@@ -1,9 +1,9 @@
 """The outer loop of a run: frame after frame, each instant at its own wall time.
 
 A paced run ties one wall time to one sim time, the anchor, and waits for every instant with an
-absolute sleep, so errors of single sleeps never add up. When a frame could not be finished in
-its budget, or the run is more than a frame behind, a deterministic mode moves the anchor (the
-time is forgiven) and game mode skips sim time up to the wall clock.
+absolute sleep, so errors of single sleeps never add up. When the run is more than a frame behind,
+a deterministic mode moves the anchor (the time beyond that frame is forgiven) and game mode skips
+as much sim time.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def run_loop(
     frames = forgiven = skipped = 0
     reason = RunEnd.FINISHED
 
-    def behind(ending: str) -> int:
+    def behind() -> int:
+        # One frame may be caught up; it is what keeps steps back to back under load.
         late = manager.wall() - (anchor_wall + manager.now - anchor_sim)
-        return late if late > frame_ns or (ending == "budget" and late > 0) else 0
+        return max(0, late - frame_ns)
 
     def report(why: RunEnd) -> RunReport:
         return manager._report(before, why, frames=frames, forgiven_ns=forgiven, skipped_ns=skipped)
@@ -54,7 +55,7 @@ def run_loop(
                     sim_anchor=anchor_sim,
                 )  # fmt: skip
             else:
-                frame = manager._frame(elapsed, end, lambda _: 0)
+                frame = manager._frame(elapsed, end, lambda: 0)
             frames += 1
             forgiven += frame.forgiven_ns
             skipped += frame.skipped_ns

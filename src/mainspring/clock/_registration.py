@@ -26,7 +26,7 @@ def name_of(callback: Callable[..., object]) -> str:
 
 class Registration:
     """A callback's place on the timeline. Assign to `runner`, `phase`, `priority` or `enabled`
-    to change it; a change made inside an instant shows and takes effect at the next one."""
+    to change it; a change made inside an instant shows and takes effect when the instant is over."""
 
     __slots__ = (
         "__weakref__",

@@ -98,8 +98,8 @@ class Runners:
         self._by_id: dict[int, Runner] = {}
 
     def add(self, name: str, rate: RateLike) -> Runner:
-        """Adds a runner with the lowest free id. Its first boundary is now, or, inside an
-        instant, at the next one."""
+        """Adds a runner with the lowest free id. Its boundaries are counted from now; added inside
+        an instant, its first step is one step from it."""
         self._manager._check_owner("runners.add")
         self._check_name(name)
         exact = Rate(rate)
@@ -139,17 +139,15 @@ class Runners:
             found._name = name
 
     def set_rate(self, runner: Runner | int | str, rate: RateLike) -> None:
-        """Changes a runner's rate: a new origin at the change, which is now or, inside an
-        instant, the next instant."""
+        """Changes a runner's rate, with a new origin at the change."""
         self._manager._check_owner("runners.set_rate")
         found = self[runner]
         exact = Rate(rate)
-        if exact == found._rate:
-            return
 
         def change() -> None:
-            found._rate = exact
-            self._manager._begin_beat(found)
+            if exact != found._rate:
+                found._rate = exact
+                self._manager._begin_beat(found)
 
         self._manager._change(change)
 
