@@ -6,5 +6,5 @@ from mainspring._kernel import (
     graph as graph,
     inbox as inbox,
     space as space,
-    threads as threads,
+    threads as threads
 )

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+
 class ChunkBuilder:
     """Builds the contents of MCAP chunks."""
 
     def __init__(self, limit_bytes: int, span_ns: int) -> None: ...
+
     def add_channel(self, id: int, program: Sequence[tuple[object, ...]]) -> None:
         """Declare a channel and how its values become JSON."""
 
@@ -18,9 +20,7 @@ class ChunkBuilder:
     def add_message(self, channel: int, time_ns: int, data: bytes | memoryview) -> None:
         """Add one whole message under the channel's next sequence number."""
 
-    def copy_message(
-        self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview
-    ) -> None:
+    def copy_message(self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview) -> None:
         """Add one whole message exactly as given."""
 
     def encode(self, tape: bytes | memoryview, start: int = 0) -> int:
@@ -33,14 +33,13 @@ class ChunkBuilder:
 
     @property
     def size(self) -> int: ...
+
     def take(self) -> tuple[bytes, bytes, list[int], list[int], list[int], int, int]:
         """
         The chunk: records, index, channels, index offsets, message counts, first and last time.
         """
 
-def scan_messages(
-    records: bytes,
-) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int], list[int]]:
+def scan_messages(records: bytes) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int], list[int]]:
     """
     Channel, sequence, log time, publish time, begin and end of every message in a chunk,
     and where its schema and channel records begin.
@@ -49,12 +48,9 @@ def scan_messages(
 class Sampler:
     """Copies the present values of a group of channels onto a tape."""
 
-    def __init__(
-        self, limit_bytes: int, mismatch: Callable[[int, int, object], object]
-    ) -> None: ...
-    def add_group(
-        self, number: int, cells: list[tuple[str, object, int, str, tuple[int, ...]]]
-    ) -> int:
+    def __init__(self, limit_bytes: int, mismatch: Callable[[int, int, object], object]) -> None: ...
+
+    def add_group(self, number: int, cells: list[tuple[str, object, int, str, tuple[int, ...]]]) -> int:
         """Declare the cells of a row; returns the group's place in this sampler."""
 
     def sample(self, group: int, time_ns: int) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import mainspring._kernel.inbox
 import mainspring.clock
 
+
 class StepContext:
     """What a callback is told of its step. Live: read it during the call."""
 
@@ -54,39 +55,37 @@ class Timeline:
     """Runners, wake-ups and the order of an instant."""
 
     def __init__(self) -> None: ...
-    def set_runner(
-        self, id: int, num: int, den: int, origin: int, k: int, handle: object, ts: float
-    ) -> None:
+
+    def set_runner(self, id: int, num: int, den: int, origin: int, k: int, handle: object, ts: float) -> None:
         """Sets a runner's rate; its next boundary is its `k`-th from `origin`."""
 
     def clear_runner(self, id: int) -> None: ...
+
     def runner(self, id: int) -> tuple[int, int, int, int, int]:
         """
         Index, time of the last boundary, of the next one, length of the step, origin.
         """
 
     def alpha(self, id: int) -> float: ...
+
     def counts(self, id: int) -> tuple[int, int, int, int]:
         """Steps, shared steps, skipped boundaries, missed deadlines."""
 
     def context(self, id: int) -> StepContext: ...
+
     @property
     def current_context(self) -> StepContext | None: ...
-    def add(
-        self,
-        function: object,
-        registration: object,
-        runner: int,
-        phase: int,
-        priority: int,
-        enabled: bool,
-        wants_ts: bool,
-        disable_on_error: bool,
-    ) -> int: ...
+
+    def add(self, function: object, registration: object, runner: int, phase: int, priority: int, enabled: bool, wants_ts: bool, disable_on_error: bool) -> int: ...
+
     def place(self, entry: int, runner: int, phase: int, priority: int) -> None: ...
+
     def enable(self, entry: int, on: bool) -> None: ...
+
     def set_function(self, entry: int, function: object) -> None: ...
+
     def remove(self, entry: int) -> None: ...
+
     def entry(self, entry: int) -> tuple[int, int, int, bool, int]:
         """Runner, phase, priority, enabled, calls."""
 
@@ -94,54 +93,53 @@ class Timeline:
         """Every entry in the order of a step that all runners share."""
 
     def wake(self, time_ns: int, entry: int = -1) -> None: ...
+
     @property
     def wakeups(self) -> list[tuple[int, int]]:
         """Pending wake-ups as (time, entry or -1), earliest first."""
 
     @wakeups.setter
     def wakeups(self, arg: Sequence[tuple[int, int]], /) -> None: ...
+
     @property
     def now(self) -> int: ...
+
     @now.setter
     def now(self, arg: int, /) -> None: ...
+
     @property
     def last_instant(self) -> int: ...
+
     @last_instant.setter
     def last_instant(self, arg: int, /) -> None: ...
+
     @property
     def instants(self) -> int: ...
+
     @instants.setter
     def instants(self, arg: int, /) -> None: ...
+
     @property
     def shared_instants(self) -> int: ...
+
     @property
     def inside(self) -> bool: ...
+
     @property
     def due(self) -> int:
         """The runners due at this instant, as bits."""
 
     @property
     def next_instant(self) -> int: ...
+
     def skip_to(self, time_ns: int) -> None: ...
+
     def preview(self, until: int, most: int) -> list[tuple[int, int]]:
         """
         The instants before `until` as (time, due runners as bits); runs nothing.
         """
 
-    def run(
-        self,
-        until: int = ...,
-        leave: int = -1,
-        instants: int = ...,
-        runner: int = -1,
-        steps: int = 0,
-        budget_ns: int = ...,
-        paced: bool = False,
-        wall_anchor: int = 0,
-        sim_anchor: int = 0,
-        measure_every: int = 1,
-        catch_interrupt: bool = False,
-    ) -> tuple[str, int, int, int | None, BaseException | None]:
+    def run(self, until: int = ..., leave: int = -1, instants: int = ..., runner: int = -1, steps: int = 0, budget_ns: int = ..., paced: bool = False, wall_anchor: int = 0, sim_anchor: int = 0, measure_every: int = 1, catch_interrupt: bool = False) -> tuple[str, int, int, int | None, BaseException | None]:
         """
         Runs instants up to the limits: how it ended, how many, wall time used, who failed and why.
         """
@@ -153,6 +151,7 @@ class Timeline:
         """Calls the hook `changes` at the end of this instant."""
 
     def wall(self) -> int: ...
+
     def sleep_until(self, wall_ns: int, catch_interrupt: bool = False) -> bool:
         """Sleeps without the GIL; False when interrupted."""
 
@@ -169,10 +168,15 @@ class Timeline:
 
     @mark_at.setter
     def mark_at(self, arg: int, /) -> None: ...
+
     def set_swarm(self, swarm: object) -> None: ...
+
     def set_inbox(self, inbox: mainspring._kernel.inbox.Inbox) -> None: ...
+
     def start_trace(self, reserve: int = 4096) -> None: ...
+
     def stop_trace(self) -> None: ...
+
     def take_trace(self) -> list[tuple[int, int, int, int, int]]:
         """
         Measured calls since the last take: sim time, begin, end, entry (-1: the instant), due runners.
@@ -184,5 +188,7 @@ class Timeline:
         """
 
     def lateness(self, id: int) -> tuple[int, float, int, int, int]: ...
+
     def entry_costs(self, entry: int) -> tuple[int, float, int, int, int]: ...
+
     def clear_costs(self) -> None: ...

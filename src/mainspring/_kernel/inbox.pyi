@@ -1,9 +1,12 @@
 """The one queue through which the outside comes in."""
 
+
+
 class Inbox:
     """A bounded queue: many threads put, one drains."""
 
     def __init__(self, capacity: int) -> None: ...
+
     def put(self, item: object | None) -> bool:
         """Adds `item`; False when the queue is full."""
 
@@ -23,6 +26,7 @@ class Inbox:
 
     @capacity.setter
     def capacity(self, arg: int, /) -> None: ...
+
     def wait_until(self, deadline_ns: int) -> bool:
         """
         Waits for an item, a `wake` or the deadline (monotonic); True when an item is there.

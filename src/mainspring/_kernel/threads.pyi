@@ -4,6 +4,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+
 def is_main_thread() -> bool:
     """Whether this is the thread that was recorded at start-up; False before that."""
 
@@ -19,6 +20,7 @@ def current_contexts() -> int:
 def declare(contexts: int, /) -> int:
     """Set the calling thread's context bits; the ones before."""
 
+
 class Guard:
     """A function that runs only on threads that may call it."""
 
@@ -33,6 +35,7 @@ class Guard:
         on_broken: Callable[[Guard], object],
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 
 class CommandQueue:
     """Calls in the order they were submitted, each with its place."""
