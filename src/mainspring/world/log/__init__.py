@@ -3,6 +3,16 @@
 Public names are exported by `mainspring.world`. Begin with docs/concepts/log.md.
 """
 
+from mainspring.world.log._archive import CompactReport, compact
+from mainspring.world.log._bisect import BisectReport, CommitReport, bisect_commits, bisect_log
+from mainspring.world.log._diff import diff
+from mainspring.world.log._diff_report import (
+    Cause,
+    DiffReport,
+    Divergence,
+    InputDifference,
+    Setting,
+)
 from mainspring.world.log._errors import (
     LogBuildError,
     LogCorruptError,
@@ -11,7 +21,10 @@ from mainspring.world.log._errors import (
     LogWriteError,
     RecordingError,
 )
+from mainspring.world.log._exchange import export_log, import_log
+from mainspring.world.log._fields import FieldDifference
 from mainspring.world.log._format import InputGroup, LoggedInput, Outcome
+from mainspring.world.log._history import HistoryEntry, history
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recorder import Recorder, record
 from mainspring.world.log._replay import HashMismatch, ReplayReport, replay
@@ -20,7 +33,16 @@ from mainspring.world.log._run import Moment, Run, open_run, play_inputs
 from mainspring.world.log._verify import Problem, VerifyReport, verify
 
 __all__ = [
+    "BisectReport",
+    "Cause",
+    "CommitReport",
+    "CompactReport",
+    "DiffReport",
+    "Divergence",
+    "FieldDifference",
     "HashMismatch",
+    "HistoryEntry",
+    "InputDifference",
     "InputGroup",
     "LogBuildError",
     "LogCorruptError",
@@ -36,7 +58,15 @@ __all__ = [
     "RecordingError",
     "ReplayReport",
     "Run",
+    "Setting",
     "VerifyReport",
+    "bisect_commits",
+    "bisect_log",
+    "compact",
+    "diff",
+    "export_log",
+    "history",
+    "import_log",
     "open_run",
     "play_inputs",
     "record",

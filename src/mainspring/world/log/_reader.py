@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 
 from mainspring import state
 from mainspring.errors import MainspringError
@@ -210,6 +211,14 @@ class LogReader:
             if to_ns is not None and record.first_ns >= to_ns:
                 return
             yield self._decoded(record, decode_hashes)
+
+    def hash_at(self, time_ns: int) -> bytes | None:
+        """The state's hash after the instant at `time_ns`, where the log has one."""
+        for chunk in self.hashes(time_ns, time_ns + 1):
+            where = np.flatnonzero(chunk.times_ns == time_ns)
+            if len(where):
+                return bytes(chunk.hashes[int(where[0])].tobytes())
+        return None
 
     def _items(self, kind: Kind, from_ns: int | None, to_ns: int | None) -> Iterator[Any]:
         for record in self.of_kind(kind, from_ns):

@@ -161,6 +161,7 @@ class Recorder:
         self._inbox = scene.time.inbox
         self._names: tuple[str, ...] = ()
         self._own: deque[Input] = deque()
+        self._stop_watching: list[Callable[[], None]] = []
         self._watch = _Watch(self, writer)
         writer.on_failure = self._wake_up
         writer.after_commit = retention.apply
@@ -179,6 +180,11 @@ class Recorder:
             raise
         self._inbox.on_put = self._watch.put
         self._clock.observers.add(self._watch)
+        for part in self.scene.parts.values():
+            # A world says what became of each call; those that came as inputs belong here.
+            on_outcome = getattr(part, "on_outcome", None)
+            if on_outcome is not None:
+                self._stop_watching.append(on_outcome(self._note_outcome))
         self._schedule(self._cadence.begin(self._clock._kernel.last_instant))
 
     # ------------------------------------------------------------------ what is durable
@@ -221,6 +227,12 @@ class Recorder:
         """Note what became of the input `seq`, applied at this instant."""
         time_ns = self._clock.now
         self.writer.put_outcome(time_ns, state.encode([time_ns, seq, outcome], "outcome"))
+
+    def _note_outcome(self, outcome: Any) -> None:
+        if outcome.seq is None:
+            return
+        plain = {name: getattr(outcome, name) for name in type(outcome).__struct_fields__}
+        self.outcome(outcome.seq, plain)
 
     def _look(self, time_ns: int) -> None:
         if self.writer.failure is not None:
@@ -279,6 +291,9 @@ class Recorder:
 
     def _detach(self) -> None:
         _RECORDED.pop(self.scene, None)
+        for stop in self._stop_watching:
+            stop()
+        self._stop_watching.clear()
         if self._inbox.on_put == self._watch.put:
             self._inbox.on_put = None
         if self._watch in self._clock.observers:

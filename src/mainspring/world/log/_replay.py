@@ -122,9 +122,11 @@ def build_scene(reader: LogReader, build: Build | None) -> tuple[Any, list[str]]
 class HashChecker:
     """Compares a scene's hashes with those of a log, at the instants the log has them."""
 
-    def __init__(self, scene: Any, reader: LogReader, after_ns: int) -> None:
+    def __init__(
+        self, scene: Any, reader: LogReader, after_ns: int, last_ns: int = 2**63 - 2
+    ) -> None:
         self._scene = scene
-        self._expected = self._all(reader, after_ns)
+        self._expected = self._all(reader, after_ns, last_ns)
         self._next = next(self._expected, None)
         self.compared = 0
         self.same_ns = after_ns
@@ -133,12 +135,12 @@ class HashChecker:
 
     @staticmethod
     def _all(
-        reader: LogReader, after_ns: int
+        reader: LogReader, after_ns: int, last_ns: int
     ) -> Iterator[tuple[int, bytes, tuple[str, ...], list[int]]]:
-        for chunk in reader.hashes(after_ns):
+        for chunk in reader.hashes(after_ns, last_ns + 1):
             times = chunk.times_ns.tolist()
             for i, at_ns in enumerate(times):
-                if at_ns > after_ns:
+                if after_ns < at_ns <= last_ns:
                     yield at_ns, chunk.hashes[i].tobytes(), chunk.names, chunk.parts[i].tolist()
 
     def _schedule(self) -> None:

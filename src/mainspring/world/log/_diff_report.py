@@ -1,0 +1,125 @@
+"""What `diff` found, as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mainspring.world.log._fields import FieldDifference
+from mainspring.world.log._format import InputGroup, LoggedInput
+
+__all__ = ["Cause", "DiffReport", "Divergence", "InputDifference", "Setting"]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """Something about how the runs were made that is not the same."""
+
+    name: str
+    a: Any
+    b: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.a!r} / {self.b!r}"
+
+
+class InputDifference(msgspec.Struct, frozen=True):
+    """The first instant whose inputs are not the same."""
+
+    time_ns: int
+    a: tuple[LoggedInput, ...]
+    b: tuple[LoggedInput, ...]
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """In what it happened."""
+
+    kind: str
+    """"callback", "skill", "node", "input", "order" (other callbacks, or in another order),
+    "build" (the scene itself), "instant" (the clock) or "unknown"."""
+    name: str
+    """The callback, skill or node; with several candidates, all of them."""
+    runner: str = ""
+    phase: str = ""
+    step_a: str = ""
+    step_b: str = ""
+    parts: tuple[str, ...] = ()
+    seq: int | None = None
+    """The input that was being applied."""
+
+    def __str__(self) -> str:
+        if self.kind == "callback":
+            return f"callback {self.name} (runner {self.runner}, phase {self.phase})"
+        if self.kind in ("build", "order"):
+            return self.name
+        return f"{self.kind} {self.name}"
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """Where two runs part."""
+
+    time_ns: int
+    """The first instant that differs; -1 before the first instant."""
+    same_ns: int
+    """The last time known to be the same in both logs."""
+    exact: bool
+    """Whether `time_ns` is that very instant, and not merely the first hash that differs."""
+    reproduced: bool
+    """Whether running both again gives what the logs say. If not, the values in `fields` come
+    from running it again, and will be others next time."""
+    cause: Cause
+    parts: tuple[str, ...] = ()
+    fields: tuple[FieldDifference, ...] = ()
+    inputs_a: tuple[InputGroup, ...] = ()
+    inputs_b: tuple[InputGroup, ...] = ()
+
+
+class DiffReport(msgspec.Struct, frozen=True):
+    """What `diff` found."""
+
+    a: str
+    b: str
+    identical: bool
+    """Whether everything that lies in both logs is the same."""
+    common_ns: int
+    """How far both go."""
+    divergence: Divergence | None
+    inputs: InputDifference | None
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = []
+        if self.divergence is None and self.inputs is None:
+            lines.append(f"identical up to {self.common_ns / 1e9:.9f} s")
+        elif self.divergence is None:
+            assert self.inputs is not None
+            lines.append(
+                f"the inputs differ at {self.inputs.time_ns / 1e9:.9f} s, the state never does"
+            )
+        else:
+            found = self.divergence
+            when = "before the first instant"
+            if found.time_ns >= 0:
+                when = f"at {found.time_ns / 1e9:.9f} s"
+                if not found.exact:
+                    when = f"between {found.same_ns / 1e9:.9f} s and {found.time_ns / 1e9:.9f} s"
+            lines.append(f"differs {when}, in {found.cause}")
+            lines += [f"  {field}" for field in found.fields[:10]]
+            if len(found.fields) > 10:
+                lines.append(f"  and {len(found.fields) - 10} more fields")
+            if not found.fields and found.parts:
+                lines.append(f"  parts: {', '.join(found.parts)}")
+            lines += _inputs("a", found.inputs_a) + _inputs("b", found.inputs_b)
+        lines += [f"setting {setting}" for setting in self.settings]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _inputs(side: str, groups: tuple[InputGroup, ...]) -> list[str]:
+    return [
+        f"  input in {side} at {group.time_ns / 1e9:.9f} s: {item.seq} {item.kind} "
+        f"{item.payload!r} from {item.source or 'unnamed'}"
+        for group in groups
+        for item in group.inputs
+    ]
