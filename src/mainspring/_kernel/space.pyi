@@ -3,7 +3,6 @@
 import numpy
 import numpy.typing
 
-
 class Grid:
     """A uniform grid over points, built again only when a point changed."""
 

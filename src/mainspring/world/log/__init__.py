@@ -23,7 +23,7 @@ from mainspring.world.log._errors import (
 )
 from mainspring.world.log._exchange import export_log, import_log
 from mainspring.world.log._fields import FieldDifference
-from mainspring.world.log._format import InputGroup, LoggedInput, Outcome
+from mainspring.world.log._format import InputGroup, LoggedInput, LoggedOutcome
 from mainspring.world.log._history import HistoryEntry, history
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recorder import Recorder, record
@@ -51,8 +51,8 @@ __all__ = [
     "LogReader",
     "LogWriteError",
     "LoggedInput",
+    "LoggedOutcome",
     "Moment",
-    "Outcome",
     "Problem",
     "Recorder",
     "RecordingError",

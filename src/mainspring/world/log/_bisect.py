@@ -130,7 +130,7 @@ def _stretch(
         checker.detach()
     if until is None:
         return None if mismatch is None else (mismatch, (), None)
-    logged, now = player.snapshot(until)[0], capture(scene)
+    logged, now = player.snapshot(until).captured, capture(scene)
     fields = compare_states(scene, logged, now)
     if mismatch is None and fields:
         parts = tuple(dict.fromkeys(field.part for field in fields))

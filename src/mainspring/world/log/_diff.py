@@ -156,7 +156,7 @@ class _Diff:
         record = next(reader.of_kind(Kind.SNAPSHOT), None)
         if record is None or record.body is None:
             return None
-        return record.last_ns, reader._decoded(record, decode_snapshot)[0]
+        return record.last_ns, reader._decoded(record, decode_snapshot).captured
 
     def _at_the_beginning(self) -> Divergence | None:
         """The scenes as they were built."""

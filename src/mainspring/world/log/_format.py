@@ -46,7 +46,7 @@ __all__ = [
     "InputGroup",
     "Kind",
     "LoggedInput",
-    "Outcome",
+    "LoggedOutcome",
     "Record",
     "Row",
     "Skip",
@@ -141,7 +141,7 @@ class Skip(NamedTuple):
     ran: bool
 
 
-class Outcome(NamedTuple):
+class LoggedOutcome(NamedTuple):
     """What became of an input."""
 
     time_ns: int

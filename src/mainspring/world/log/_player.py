@@ -22,7 +22,7 @@ from mainspring.errors import MainspringError
 from mainspring.world.log._errors import LogBuildError, LogCorruptError
 from mainspring.world.log._format import InputGroup, Record, Skip
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._states import Captured, decode_snapshot, restore
+from mainspring.world.log._states import Snapshot, decode_snapshot, restore
 
 __all__ = ["Player"]
 
@@ -73,30 +73,29 @@ class Player:
 
     def restore(self, record: Record) -> None:
         """Go to a snapshot."""
-        captured, waiting = self.snapshot(record)
-        self._last_seq = self._seq_before(record.last_ns)
+        snapshot = self.snapshot(record)
+        self._last_seq = snapshot.last_seq
         try:
-            restore(self.scene, captured, self._last_seq + 1)
+            restore(self.scene, snapshot.captured, snapshot.last_seq + 1)
         except ClockError as error:
             raise LogBuildError(
                 f"the snapshot at {record.last_ns} ns does not fit the scene: {error.message}",
                 hint=error.hint,
             ) from error
-        self.own_waiting = waiting
+        self.own_waiting = snapshot.waiting
         self._seek()
 
-    def snapshot(self, record: Record) -> tuple[Captured, list[Input]]:
+    def snapshot(self, record: Record) -> Snapshot:
         """What a snapshot holds."""
         if record.body is None:
             raise LogCorruptError(f"the content of {record} is gone")
-        result: tuple[Captured, list[Input]] = self.reader._decoded(record, decode_snapshot)
+        result: Snapshot = self.reader._decoded(record, decode_snapshot)
         return result
 
-    def _seq_before(self, last_ns: int) -> int:
-        last = 0
-        for group in self.reader.inputs(None if last_ns < 0 else last_ns, last_ns + 1):
-            last = group.inputs[-1].seq
-        return last or self._last_seq
+    @property
+    def last_seq(self) -> int:
+        """The last sequence number that was drained."""
+        return self._last_seq
 
     def _seek(self) -> None:
         """Read on from the first instant that has not run."""

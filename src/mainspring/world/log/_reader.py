@@ -24,7 +24,7 @@ from mainspring.world.log._format import (
     HashChunk,
     InputGroup,
     Kind,
-    Outcome,
+    LoggedOutcome,
     Record,
     Skip,
     check_identity,
@@ -242,11 +242,13 @@ class LogReader:
             if (from_ns is None or time_ns >= from_ns) and (to_ns is None or time_ns < to_ns)
         ]
 
-    def outcomes(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[Outcome]:
+    def outcomes(
+        self, from_ns: int | None = None, to_ns: int | None = None
+    ) -> Iterator[LoggedOutcome]:
         """What became of inputs, in the order in which it was known."""
         for item in self._items(Kind.OUTCOMES, from_ns, to_ns):
             if (from_ns is None or item[0] >= from_ns) and (to_ns is None or item[0] < to_ns):
-                yield Outcome(*item)
+                yield LoggedOutcome(*item)
 
     def events(self) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """Errors and the like: what happened, when, and details."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import importlib.util
 import inspect
 import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -27,6 +25,8 @@ import numpy as np
 
 from mainspring import __version__, state
 from mainspring.errors import MainspringError
+from mainspring.scene import Scene, load_scene
+from mainspring.scene._entry import import_entry
 from mainspring.world.log._errors import LogBuildError, RecordingError
 
 __all__ = ["Entry", "Recipe", "machine", "versions"]
@@ -41,11 +41,11 @@ class Recipe(msgspec.Struct, frozen=True):
     kind: str
     """"file", "entry", or "none" when only the caller can build it."""
     path: str = ""
-    """The settings file, or the script of an entry point that is not in a module."""
+    """The settings file."""
     text: str = ""
     """The settings file's text."""
     entry: str = ""
-    """"module:function"."""
+    """"module:function" or "file.py:function"."""
     args: Any = ()
     kwargs: Any = {}
     digest: str = ""
@@ -72,14 +72,14 @@ class Recipe(msgspec.Struct, frozen=True):
         _check_arguments(args, keywords)
         if callable(entry):
             entry = _name_of(entry)
-        if isinstance(entry, str) and _is_entry_point(entry):
-            where, _, _ = entry.rpartition(":")
+        if isinstance(entry, str) and (named := _entry_point(entry)):
+            where, name = named
             file = _source_of(where)
-            path = str(Path(where).resolve()) if where.endswith(".py") else ""
+            if where.endswith(".py"):
+                where = str(Path(where).resolve())
             return cls(
                 "entry",
-                path=path,
-                entry=entry,
+                entry=f"{where}:{name}",
                 args=list(args),
                 kwargs=keywords,
                 digest=_file_digest(file) if file else "",
@@ -115,10 +115,6 @@ class Recipe(msgspec.Struct, frozen=True):
         )
 
     def _from_file(self) -> Any:
-        import mainspring.scene as scenes
-
-        load_scene: Callable[[Path], Any] = vars(scenes)["load_scene"]
-
         path = Path(self.path)
         if _file_digest(path) == self.digest:
             return load_scene(path)
@@ -133,11 +129,16 @@ class Recipe(msgspec.Struct, frozen=True):
             return load_scene(Path(file.name))
 
     def _from_entry(self) -> Any:
-        where, _, name = self.entry.rpartition(":")
-        target: Any = _load_script(self.path) if self.path else importlib.import_module(where)
-        for part in name.split("."):
-            target = getattr(target, part)
-        return target(*self.args, **self.kwargs)
+        # The same way `mainspring run` finds it, so that classes have the module names they had.
+        found = import_entry(self.entry)
+        if isinstance(found, Scene):
+            if found.started or found.time.instants:
+                raise LogBuildError(
+                    f"{self.entry} is a scene that has run in this process already",
+                    hint="make it a function that returns a new scene",
+                )
+            return found
+        return found(*self.args, **self.kwargs)
 
     def changes(self, scene: Any) -> list[str]:
         """What is different about the code or the settings since the run was recorded."""
@@ -201,9 +202,13 @@ def _check_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         raise RecordingError(error.message, hint="an entry point takes plain data") from error
 
 
-def _is_entry_point(text: str) -> bool:
+def _entry_point(text: str) -> tuple[str, str] | None:
+    """Where and what `text` names, when it is an entry point; None when it is a settings file."""
     where, colon, name = text.rpartition(":")
-    return bool(colon and where) and all(part.isidentifier() for part in name.split("."))
+    if colon and where and all(part.isidentifier() for part in name.split(".")):
+        return where, name
+    # A script alone means its function `build`, as on the command line.
+    return (text, "build") if text.endswith(".py") else None
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -236,32 +241,3 @@ def _file_digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
-
-
-def _load_script(path: str) -> ModuleType:
-    """A script as a module, under a name of its own, loaded once."""
-    name = f"mainspring_script_{hashlib.sha256(path.encode()).hexdigest()[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise LogBuildError(f"the script {path} that built the scene is gone")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    with _importing_from(Path(path).parent):
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return module
-
-
-@contextlib.contextmanager
-def _importing_from(folder: Path) -> Iterator[None]:
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ValueError):
-            sys.path.remove(str(folder))

@@ -251,7 +251,7 @@ class Recorder:
                 self.writer.put_hash_names(self._names)
             self.writer.put_hash(time_ns, *captured.hashed())
         if snapshot:
-            body = captured.snapshot(list(self._own))
+            body = captured.snapshot(list(self._own), self._watch.last_seq)
             self.writer.put_row(Row(Kind.SNAPSHOT, time_ns, time_ns, 1, body))
 
     def _schedule(self, time_ns: int) -> None:
@@ -335,6 +335,7 @@ class _Watch:
         self._kernel = recorder._clock._kernel
         self._own = recorder._own
         self._owner = recorder._clock._owner
+        self.last_seq = 0
         if writer.durability == "instant":
             self.end_instant = self._end_instant
 
@@ -353,6 +354,7 @@ class _Watch:
         writer = self._writer
         writer.put_inputs(time_ns, inputs[-1].seq, encode_input_group(time_ns, inputs))
         own = self._own
+        self.last_seq = inputs[-1].seq
         while own and own[0].seq <= inputs[-1].seq:
             own.popleft()
         writer.throttle()

@@ -250,7 +250,7 @@ class _Replay:
             # A run that did not begin at zero begins with its first snapshot.
             player.restore_before(first.last_ns + 1 if first.body else 2**63 - 1)
             return None
-        logged, _ = player.snapshot(first)
+        logged = player.snapshot(first).captured
         built = capture(self.scene)
         odd = tuple(
             name

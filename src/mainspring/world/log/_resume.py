@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mainspring import state
 from mainspring.clock import Input
@@ -43,17 +43,18 @@ def resume(
     """Bring the run in the log at `path` back and go on recording it; `recorder.scene` is it."""
     path = Path(path)
     with LogReader(path) as reader:
-        scene, own, tail, kept, was = _bring_back(reader, build)
+        revived = _bring_back(reader, build)
+    scene = revived.scene
     captured = check_saveable(scene)
     position = position_of(scene)
     writer = LogWriter(
         path,
-        durability=durability or was,
+        durability=durability or revived.durability,
         position_ns=position,
-        tail=tail,
+        tail=revived.tail,
     )
     retention = Retention(keep_snapshots_bytes)
-    retention.adopt(kept)
+    retention.adopt(revived.snapshots)
     recorder = Recorder(scene, writer, position, Cadence(hash_every, snapshot_every), retention)
     last_ns = scene.time._kernel.last_instant
     note = {
@@ -63,15 +64,24 @@ def resume(
         "resumed": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
     writer.put_row(Row(Kind.RESUMED, last_ns, last_ns, 1, state.encode(note, "note")))
-    recorder._own.extend(own)
+    recorder._own.extend(revived.own)
+    recorder._watch.last_seq = revived.last_seq
     recorder._begin(captured)
     return recorder
 
 
-def _bring_back(
-    reader: LogReader, build: Build | None
-) -> tuple[Any, list[Input], tuple[int, bytes], list[tuple[int, int]], Durability]:
-    """The scene where the log ends, what it has put itself, and what the writer goes on from."""
+class _Revived(NamedTuple):
+    """A scene where its log ends, and what the writer goes on from."""
+
+    scene: Any
+    own: list[Input]
+    last_seq: int
+    tail: tuple[int, bytes]
+    snapshots: list[tuple[int, int]]
+    durability: Durability
+
+
+def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
     snapshot = reader.snapshot_before(2**63 - 1)
     if snapshot is None:
         raise LogError(f"{reader.path} holds no snapshot to begin from")
@@ -102,7 +112,9 @@ def _bring_back(
     scene.time.inbox.feed(waiting)
     header = reader.content(reader.record(0))
     tail = (reader.head[0] + 1, reader.head[1])
-    return scene, own, tail, reader.snapshot_sizes(), header["durability"]
+    return _Revived(
+        scene, own, player.last_seq, tail, reader.snapshot_sizes(), header["durability"]
+    )
 
 
 def _waiting(reader: LogReader, player: Player) -> list[Input]:

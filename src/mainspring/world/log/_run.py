@@ -23,7 +23,7 @@ import msgspec
 
 from mainspring.clock import ClockError
 from mainspring.world.log._errors import LogBuildError, LogError
-from mainspring.world.log._format import HashChunk, InputGroup, Kind, LoggedInput, Outcome
+from mainspring.world.log._format import HashChunk, InputGroup, Kind, LoggedInput, LoggedOutcome
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recipe import Recipe
@@ -123,7 +123,9 @@ class Run:
         """The inputs by instant, in order, of the instants in [`start`, `end`)."""
         return self.reader.inputs(*_span(start, end))
 
-    def outcomes(self, start: Time | None = None, end: Time | None = None) -> Iterator[Outcome]:
+    def outcomes(
+        self, start: Time | None = None, end: Time | None = None
+    ) -> Iterator[LoggedOutcome]:
         """What became of inputs."""
         return self.reader.outcomes(*_span(start, end))
 

@@ -16,7 +16,7 @@ from mainspring.clock import Input
 from mainspring.errors import StateError
 from mainspring.world.log._errors import LogBuildError, RecordingError
 
-__all__ = ["Captured", "capture", "check_saveable", "decode_snapshot", "restore"]
+__all__ = ["Captured", "Snapshot", "capture", "check_saveable", "decode_snapshot", "restore"]
 
 INBOX = "inbox"
 
@@ -39,10 +39,11 @@ class Captured(NamedTuple):
         digests = [state.digest(data) for data in self.parts.values()]
         return state.digest(b"".join(digests)), b"".join(d[:8] for d in digests)
 
-    def snapshot(self, waiting: list[Input]) -> bytes:
-        """The body of a SNAPSHOT record."""
+    def snapshot(self, waiting: list[Input], last_seq: int) -> bytes:
+        """The body of a SNAPSHOT record: the parts, the inputs the simulation put itself and
+        nobody has drained, and the last sequence number that was drained."""
         rows = [[item.seq, item.kind, item.payload, item.source] for item in waiting]
-        return state.encode([list(self.parts.items()), rows], "snapshot")
+        return state.encode([list(self.parts.items()), rows, last_seq], "snapshot")
 
     def values(self) -> dict[str, Any]:
         """The parts as plain data again."""
@@ -97,10 +98,18 @@ def check_saveable(scene: Any) -> Captured:
     return captured
 
 
-def decode_snapshot(body: bytes) -> tuple[Captured, list[Input]]:
-    """The parts in a SNAPSHOT record, and the inputs the simulation had put itself."""
-    parts, waiting = state.decode(body)
-    return Captured(dict(parts)), [Input(*row) for row in waiting]
+class Snapshot(NamedTuple):
+    """What a SNAPSHOT record holds."""
+
+    captured: Captured
+    waiting: list[Input]
+    last_seq: int
+
+
+def decode_snapshot(body: bytes) -> Snapshot:
+    """What a SNAPSHOT record's body says."""
+    parts, waiting, last_seq = state.decode(body)
+    return Snapshot(Captured(dict(parts)), [Input(*row) for row in waiting], last_seq)
 
 
 def restore(scene: Any, captured: Captured, next_seq: int = 1) -> None:

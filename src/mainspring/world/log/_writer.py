@@ -295,34 +295,38 @@ class LogWriter:
         return not rows or everything or all(row.last_ns < position_ns for row in rows)
 
     def _rows(self, batch: list[Any], everything: bool) -> tuple[list[Row], int]:
-        # order: chunks by kind as listed in _CHUNKS, then hashes, then whole rows as they came
-        chunks: dict[int, list[bytes]] = {}
-        spans: dict[int, list[int]] = {}
-        whole: list[Row] = []
+        # A record of its own divides: chunks before it hold what came before it, so that a log
+        # can be cut there. order: chunks by kind as in _CHUNKS, then hashes, then the record
         rows: list[Row] = []
+        chunks: dict[int, list[Any]] = {}
         last_seq = 0
         for event in batch:
             code = event[0]
             if code == _HASH:
                 self._held.add(event, rows)
-                continue
-            if code == _ROW:
-                whole.append(event[2])
-                continue
-            if code == _INPUTS:
-                last_seq = event[2]
-            # event[1] is where the chunk begins or goes on; a skip also says where it ends.
-            chunks.setdefault(code, []).append(event[-1])
-            span = spans.setdefault(code, [event[1], event[1]])
-            span[1] = event[2] if code == _SKIP else event[1]
+            elif code == _ROW:
+                self._close_chunks(chunks, rows, everything=True)
+                chunks = {}
+                rows.append(event[2])
+            else:
+                chunks.setdefault(code, []).append(event)
+                if code == _INPUTS:
+                    last_seq = event[2]
+        self._close_chunks(chunks, rows, everything)
+        return rows, last_seq
+
+    def _close_chunks(
+        self, chunks: dict[int, list[Any]], rows: list[Row], everything: bool
+    ) -> None:
         for code, kind in _CHUNKS.items():
-            items = chunks.get(code)
-            if items is not None:
-                first_ns, last_ns = spans[code]
-                rows.append(Row(kind, first_ns, last_ns, len(items), join_list(items, len(items))))
-        if self._held.due(everything or bool(whole)):
+            events = chunks.get(code)
+            if events is not None:
+                first_ns, last = events[0][1], events[-1]
+                last_ns = last[2] if code == _SKIP else last[1]
+                body = join_list([event[-1] for event in events], len(events))
+                rows.append(Row(kind, first_ns, last_ns, len(events), body))
+        if self._held.due(everything):
             rows.append(self._held.take())
-        return rows + whole, last_seq
 
     def _insert(self, rows: list[Row]) -> None:
         number, link = self._next_number, self._link
