@@ -88,7 +88,7 @@ def test_history_in_order_and_filtered(run_log: Path) -> None:
         assert [entry.detail for entry in walker] == [{"v": 1.0}] * 2
         some = list(history(reader, kinds=["input"], start="0.2s", end="0.4s"))
         assert [entry.time_ns for entry in some] == [200_000_000] * 2 + [300_000_000] * 2
-        assert len(list(history(reader, kinds=["hash"]))) == 3
+        assert len(list(history(reader, kinds=["hash"]))) == 4
         with pytest.raises(LogError, match="there is no kind"):
             list(history(reader, kinds=["inputs"]))
 
@@ -122,7 +122,9 @@ def test_commands(run_log: Path, tmp_path: Path) -> None:
     assert "walker" in (tmp_path / "log.txt").read_text()
     assert "records" in ok("export", run_log, tmp_path / "run.jsonl")
     assert "records" in ok("import", tmp_path / "run.jsonl", tmp_path / "copy.world")
-    assert "finished" in ok("resume", tmp_path / "copy.world", "-s", "0.1", "--mode", "SIM_HIGH_PERFORMANCE")
+    assert "finished" in ok(
+        "resume", tmp_path / "copy.world", "-s", "0.1", "--mode", "SIM_HIGH_PERFORMANCE"
+    )
     assert "identical" in ok("replay", tmp_path / "copy.world")
     assert "moved to" in ok("compact", tmp_path / "copy.world")
     assert "nothing to move" in ok("compact", tmp_path / "copy.world")

@@ -16,7 +16,7 @@ from mainspring.world.log import (
     LogBuildError,
     LogFormatError,
     LogWriteError,
-    RecordingError,
+    RunRecordingError,
     open_run,
     record,
     replay,
@@ -196,7 +196,7 @@ def test_what_cannot_be_saved_is_refused_by_name(tmp_path: Path) -> None:
     """Recording does not start, no file is left, and the error names script and attribute."""
     scene = log_scenes.build()
     scene.scripts["Walker"].handle = threading.Lock()  # type: ignore[attr-defined]
-    with pytest.raises(RecordingError, match=r"scripts/Walker\['handle'\] is a lock"):
+    with pytest.raises(RunRecordingError, match=r"scripts/Walker\['handle'\] is a lock"):
         record(scene, tmp_path / "run.world", entry=BUILD)
     assert list(tmp_path.iterdir()) == []
 
@@ -212,7 +212,7 @@ def test_what_does_not_come_back_is_refused(tmp_path: Path) -> None:
     scene.add(Odd())
     record(scene, tmp_path / "fine.world", entry=BUILD).close()
     scene.scripts["Odd"].save = lambda: _Local()  # type: ignore[method-assign]
-    with pytest.raises(RecordingError, match="scripts/Odd"):
+    with pytest.raises(RunRecordingError, match="scripts/Odd"):
         record(scene, tmp_path / "run.world", entry=BUILD)
 
 
@@ -238,7 +238,7 @@ def test_a_log_is_never_overwritten(tmp_path: Path) -> None:
     """A file that is there is refused, a log or not."""
     path = tmp_path / "run.world"
     path.write_text("precious")
-    with pytest.raises(RecordingError, match="exists already"):
+    with pytest.raises(RunRecordingError, match="exists already"):
         record(log_scenes.build(), path, entry=BUILD)
     assert path.read_text() == "precious"
 
@@ -247,7 +247,7 @@ def test_a_scene_is_recorded_once_at_a_time(tmp_path: Path) -> None:
     """A second recorder is refused while the first one runs."""
     scene = log_scenes.build()
     recorder = record(scene, tmp_path / "a.world", entry=BUILD)
-    with pytest.raises(RecordingError, match="being recorded already"):
+    with pytest.raises(RunRecordingError, match="being recorded already"):
         record(scene, tmp_path / "b.world", entry=BUILD)
     recorder.close()
     record(scene, tmp_path / "b.world", entry=BUILD).close()
@@ -284,9 +284,9 @@ def test_every_durability_records_the_same(tmp_path: Path, durability: Any) -> N
 
 def test_unknown_words_are_refused(tmp_path: Path) -> None:
     """Each message says which words there are."""
-    with pytest.raises(RecordingError, match='"group"'):
+    with pytest.raises(RunRecordingError, match='"group"'):
         record(log_scenes.build(), tmp_path / "a.world", durability="later", entry=BUILD)  # type: ignore[arg-type]
-    with pytest.raises(RecordingError, match="number of seconds"):
+    with pytest.raises(RunRecordingError, match="number of seconds"):
         record(log_scenes.build(), tmp_path / "b.world", hash_every="often", entry=BUILD)  # type: ignore[arg-type]
 
 
@@ -349,11 +349,11 @@ def test_entry_points_in_many_forms(tmp_path: Path) -> None:
         with record(scene, path, entry=entry, args=[5], kwargs={"gain": 2.0}):
             log_scenes.drive(scene, 0.3)
         assert replay(path).identical
-    with pytest.raises(RecordingError, match="no module"):
+    with pytest.raises(RunRecordingError, match="no module"):
         record(log_scenes.build(), tmp_path / "x.world", entry="no.such.thing:build")
-    with pytest.raises(RecordingError, match="cannot be found again"):
+    with pytest.raises(RunRecordingError, match="cannot be found again"):
         record(log_scenes.build(), tmp_path / "y.world", entry=lambda: log_scenes.build())
-    with pytest.raises(RecordingError, match="plain data"):
+    with pytest.raises(RunRecordingError, match="plain data"):
         record(log_scenes.build(), tmp_path / "z.world", entry=BUILD, args=[object()])
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mainspring.world import (
     LogError,
-    RecordingError,
+    RunRecordingError,
     compact,
     open_run,
     play_inputs,
@@ -113,7 +113,7 @@ def test_a_run_whose_code_has_changed_is_not_continued(tmp_path: Path) -> None:
         )
         return other
 
-    with pytest.raises((RecordingError, LogError)):
+    with pytest.raises((RunRecordingError, LogError)):
         resume(copy, build=changed)
     assert verify(copy).ok  # and the log is as it was
     resume(copy).close()

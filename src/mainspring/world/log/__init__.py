@@ -19,14 +19,14 @@ from mainspring.world.log._errors import (
     LogError,
     LogFormatError,
     LogWriteError,
-    RecordingError,
+    RunRecordingError,
 )
 from mainspring.world.log._exchange import export_log, import_log
 from mainspring.world.log._fields import FieldDifference
 from mainspring.world.log._format import InputGroup, LoggedInput, LoggedOutcome
 from mainspring.world.log._history import HistoryEntry, history
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._recorder import Recorder, record
+from mainspring.world.log._recorder import RunRecorder, record
 from mainspring.world.log._replay import HashMismatch, ReplayReport, replay
 from mainspring.world.log._resume import resume
 from mainspring.world.log._run import Moment, Run, open_run, play_inputs
@@ -54,10 +54,10 @@ __all__ = [
     "LoggedOutcome",
     "Moment",
     "Problem",
-    "Recorder",
-    "RecordingError",
     "ReplayReport",
     "Run",
+    "RunRecorder",
+    "RunRecordingError",
     "Setting",
     "VerifyReport",
     "bisect_commits",

@@ -16,7 +16,7 @@ import time
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from mainspring.world.log._errors import RecordingError
+from mainspring.world.log._errors import RunRecordingError
 
 __all__ = ["Cadence", "Every"]
 
@@ -104,7 +104,7 @@ def _period(every: Every, name: str) -> int:
     except ValueError:
         period_ns = -1
     if period_ns < 0:
-        raise RecordingError(
+        raise RunRecordingError(
             f"{name} is a number of seconds, 'instant', 'auto' or None, not {every!r}"
         )
     return max(1, period_ns)

@@ -5,7 +5,7 @@ LogError
 ├── LogCorruptError   a record is damaged, missing or out of place; names the first one
 ├── LogWriteError     the log cannot be written any more (disk full, file gone)
 ├── LogBuildError     the scene of a log cannot be built again
-└── RecordingError    a recording cannot be started or continued as asked
+└── RunRecordingError    a recording cannot be started or continued as asked
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = [
     "LogError",
     "LogFormatError",
     "LogWriteError",
-    "RecordingError",
+    "RunRecordingError",
 ]
 
 
@@ -46,5 +46,5 @@ class LogBuildError(LogError):
     """The scene a log belongs to cannot be built from what the log says."""
 
 
-class RecordingError(LogError):
+class RunRecordingError(LogError):
     """A recording cannot be started or continued the way it was asked for."""

@@ -23,11 +23,12 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from mainspring import __version__, state
+from mainspring import state
+from mainspring._version import __version__
 from mainspring.errors import MainspringError
 from mainspring.scene import Scene, load_scene
 from mainspring.scene._entry import import_entry
-from mainspring.world.log._errors import LogBuildError, RecordingError
+from mainspring.world.log._errors import LogBuildError, RunRecordingError
 
 __all__ = ["Entry", "Recipe", "machine", "versions"]
 
@@ -90,7 +91,7 @@ class Recipe(msgspec.Struct, frozen=True):
             data = file.read_bytes()
             text = data.decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise RecordingError(
+            raise RunRecordingError(
                 f"the scene file {entry} cannot be read: {error}",
                 hint='give entry="settings.toml" or entry="module:function"',
             ) from error
@@ -199,7 +200,7 @@ def _check_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     try:
         state.encode([list(args), dict(kwargs)], "the entry point's arguments")
     except MainspringError as error:
-        raise RecordingError(error.message, hint="an entry point takes plain data") from error
+        raise RunRecordingError(error.message, hint="an entry point takes plain data") from error
 
 
 def _entry_point(text: str) -> tuple[str, str] | None:
@@ -214,7 +215,7 @@ def _entry_point(text: str) -> tuple[str, str] | None:
 def _name_of(function: Callable[..., Any]) -> str:
     name, module = function.__qualname__, function.__module__
     if "<" in name:
-        raise RecordingError(
+        raise RunRecordingError(
             f"the entry point {name} cannot be found again by its name",
             hint="use a function at the top of a module",
         )
@@ -231,7 +232,7 @@ def _source_of(where: str) -> Path | None:
         spec = importlib.util.find_spec(where)
         if spec is not None and spec.origin is not None:
             return Path(spec.origin)
-    raise RecordingError(
+    raise RunRecordingError(
         f"there is no module {where!r} to build the scene from", hint='entry is "module:function"'
     )
 

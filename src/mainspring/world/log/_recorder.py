@@ -30,16 +30,16 @@ from mainspring import state
 from mainspring.clock import CallbackError, Input
 from mainspring.errors import MainspringError
 from mainspring.world.log._cadence import Cadence, Every
-from mainspring.world.log._errors import RecordingError
+from mainspring.world.log._errors import RunRecordingError
 from mainspring.world.log._format import FORMAT_VERSION, Kind, Row, encode_input_group
 from mainspring.world.log._recipe import Entry, Recipe, machine, versions
 from mainspring.world.log._retention import Retention
 from mainspring.world.log._states import Captured, capture, check_saveable
 from mainspring.world.log._writer import Durability, LogWriter
 
-__all__ = ["Recorder", "record"]
+__all__ = ["RunRecorder", "record"]
 
-_RECORDED: weakref.WeakKeyDictionary[Any, Recorder] = weakref.WeakKeyDictionary()
+_RECORDED: weakref.WeakKeyDictionary[Any, RunRecorder] = weakref.WeakKeyDictionary()
 
 
 def record(
@@ -56,7 +56,7 @@ def record(
     page_size: int = 4096,
     recipe: Recipe | None = None,
     parent: Mapping[str, Any] | None = None,
-) -> Recorder:
+) -> RunRecorder:
     """Start recording `scene` into a new log at `path`.
 
     - `durability`: "instant" waits for the disk at every instant, "group" never waits but
@@ -94,7 +94,7 @@ def record(
     writer = LogWriter(
         Path(path), durability=durability, position_ns=position, header=row, page_size=page_size
     )
-    recorder = Recorder(
+    recorder = RunRecorder(
         scene,
         writer,
         position,
@@ -107,14 +107,14 @@ def record(
 
 def _check_recordable(scene: Any) -> None:
     if scene in _RECORDED:
-        raise RecordingError(
+        raise RunRecordingError(
             f"scene {scene.name!r} is being recorded already, into {_RECORDED[scene].path}",
             hint="close that recorder first",
         )
     if scene.time.inside:
-        raise RecordingError("a recording cannot start inside an instant")
+        raise RunRecordingError("a recording cannot start inside an instant")
     if scene.time.failure is not None:
-        raise RecordingError(
+        raise RunRecordingError(
             f"scene {scene.name!r} stopped inside an instant and cannot be recorded",
             hint="call scene.reset() first",
         )
@@ -139,7 +139,7 @@ class Position:
         return max(self.done_ns, now)
 
 
-class Recorder:
+class RunRecorder:
     """A recording under way. `close` it, or use it as a context manager."""
 
     def __init__(
@@ -220,7 +220,7 @@ class Recorder:
     def snapshot(self) -> None:
         """Note the whole state now, between two instants."""
         if self._clock.inside:
-            raise RecordingError("a snapshot is taken between instants")
+            raise RunRecordingError("a snapshot is taken between instants")
         self._put_look(self._clock._kernel.last_instant, capture(self.scene), False, True)
 
     def outcome(self, seq: int, outcome: Any) -> None:
@@ -300,7 +300,7 @@ class Recorder:
             self._clock.observers.remove(self._watch)
         self._clock.observers.cancel(self._look)
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> RunRecorder:
         return self
 
     def __exit__(
@@ -322,13 +322,13 @@ class Recorder:
 
     def __repr__(self) -> str:
         status = "closed" if self.closed else f"durable to {self.durable_ns} ns"
-        return f"Recorder({str(self.path)!r}, {status})"
+        return f"RunRecorder({str(self.path)!r}, {status})"
 
 
 class _Watch:
     """What the clock and the inbox tell a recording."""
 
-    def __init__(self, recorder: Recorder, writer: LogWriter) -> None:
+    def __init__(self, recorder: RunRecorder, writer: LogWriter) -> None:
         self._recorder = recorder
         self._writer = writer
         self._clock = recorder._clock

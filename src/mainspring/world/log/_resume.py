@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from mainspring import state
 from mainspring.clock import Input
 from mainspring.world.log._cadence import Cadence, Every
-from mainspring.world.log._errors import LogError, RecordingError
+from mainspring.world.log._errors import LogError, RunRecordingError
 from mainspring.world.log._format import Kind, Row
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recipe import machine, versions
-from mainspring.world.log._recorder import Recorder, position_of
+from mainspring.world.log._recorder import RunRecorder, position_of
 from mainspring.world.log._replay import Build, HashChecker, build_scene
 from mainspring.world.log._retention import Retention
 from mainspring.world.log._states import check_saveable
@@ -39,7 +39,7 @@ def resume(
     hash_every: Every = "auto",
     snapshot_every: Every = "auto",
     keep_snapshots_bytes: int | None = 256 * 2**20,
-) -> Recorder:
+) -> RunRecorder:
     """Bring the run in the log at `path` back and go on recording it; `recorder.scene` is it."""
     path = Path(path)
     with LogReader(path) as reader:
@@ -55,7 +55,7 @@ def resume(
     )
     retention = Retention(keep_snapshots_bytes)
     retention.adopt(revived.snapshots)
-    recorder = Recorder(scene, writer, position, Cadence(hash_every, snapshot_every), retention)
+    recorder = RunRecorder(scene, writer, position, Cadence(hash_every, snapshot_every), retention)
     last_ns = scene.time._kernel.last_instant
     note = {
         "at_ns": scene.time.now,
@@ -95,7 +95,7 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
         checker = HashChecker(scene, reader, player.last_instant)
         player.advance_to(max(reader.end_ns(), scene.time.now))
         if checker.mismatch is not None:
-            raise RecordingError(
+            raise RunRecordingError(
                 f"{reader.path} cannot be continued: {checker.mismatch.message}"
                 + "".join(f"\n  {change}" for change in changes),
                 hint="`mainspring replay` and `mainspring bisect` say where it began",

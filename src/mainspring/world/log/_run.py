@@ -27,7 +27,7 @@ from mainspring.world.log._format import HashChunk, InputGroup, Kind, LoggedInpu
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recipe import Recipe
-from mainspring.world.log._recorder import Recorder, record
+from mainspring.world.log._recorder import RunRecorder, record
 from mainspring.world.log._replay import Build, build_scene
 from mainspring.world.log._states import capture
 from mainspring.world.log._times import Time, format_ns, time_ns
@@ -257,7 +257,7 @@ class Moment:
 
     # ------------------------------------------------------------------ leaving
 
-    def fork(self, path: str | Path, **options: Any) -> Recorder:
+    def fork(self, path: str | Path, **options: Any) -> RunRecorder:
         """A new run from here on, recorded into `path`, with none of the inputs that came after.
 
         `options` are those of `record`. The scene is live: put inputs, advance it, or give it

@@ -14,7 +14,7 @@ import msgspec
 from mainspring import state
 from mainspring.clock import Input
 from mainspring.errors import StateError
-from mainspring.world.log._errors import LogBuildError, RecordingError
+from mainspring.world.log._errors import LogBuildError, RunRecordingError
 
 __all__ = ["Captured", "Snapshot", "capture", "check_saveable", "decode_snapshot", "restore"]
 
@@ -79,19 +79,19 @@ def check_saveable(scene: Any) -> Captured:
     try:
         captured = capture(scene)
     except StateError as error:
-        raise RecordingError(
+        raise RunRecordingError(
             f"scene {scene.name!r} cannot be recorded: {error.message}", hint=error.hint
         ) from error
     for name, data in captured.parts.items():
         try:
             again = state.encode(state.decode(data), name)
         except Exception as error:
-            raise RecordingError(
+            raise RunRecordingError(
                 f"scene {scene.name!r} cannot be recorded: what {name} saves does not come back: "
                 f"{error}"
             ) from error
         if again != data:
-            raise RecordingError(
+            raise RunRecordingError(
                 f"scene {scene.name!r} cannot be recorded: what {name} saves comes back changed",
                 hint="save plain data, arrays, dataclasses or msgspec structs",
             )

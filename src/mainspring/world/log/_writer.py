@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from mainspring import state
-from mainspring.world.log._errors import LogWriteError, RecordingError
+from mainspring.world.log._errors import LogWriteError, RunRecordingError
 from mainspring.world.log._format import (
     GENESIS,
     Kind,
@@ -85,7 +85,7 @@ class LogWriter:
         page_size: int = 4096,
     ) -> None:
         if durability not in _SYNCHRONOUS:
-            raise RecordingError(
+            raise RunRecordingError(
                 f"there is no durability {durability!r}",
                 hint='use "instant", "group" or "none"',
             )
@@ -121,7 +121,7 @@ class LogWriter:
     def _connect(self, header: Row | None, page_size: int) -> sqlite3.Connection:
         """A new log with its `header`, or an existing one to be continued at its tail."""
         if header is not None and self.path.exists() and self.path.stat().st_size > 0:
-            raise RecordingError(
+            raise RunRecordingError(
                 f"{self.path} exists already, and a log is never overwritten",
                 hint="choose another name, or continue it with `mainspring resume`",
             )
