@@ -335,6 +335,25 @@ def test_a_skill_that_raises_leaves_no_trace(world: World, caplog: pytest.LogCap
     assert digest(world.save()) != before
 
 
+def test_a_row_that_becomes_anothers_during_a_call_is_undone_for_both(world: World):
+    @world.skill
+    def shuffle() -> None:
+        world.entity("ent_2").position = (9, 9, 9)
+        world.entity("ent_2").hold.loads.append("x")
+        world.destroy("ent_1")
+        world.column("scale")  # closes the hole: ent_3 now stands where ent_2 stood
+        world.entity("ent_3").position = (8, 8, 8)
+        world.entity("ent_2").position = (7, 7, 7)
+        world.entity("ent_2").hold.loads.append("y")
+        raise SkillRefused("no")
+
+    for n in (1, 2, 3):
+        world.spawn(Hold([f"{n}"]), position=(n, n, n))
+    before = digest(world.save())
+    assert world.invoke("a", "shuffle").refused
+    assert digest(world.save()) == before
+
+
 def test_arrays_held_from_before_are_undone_too(world: World):
     world.spawn_many(3)
     held = world.column("position")

@@ -56,20 +56,24 @@ class StructCodec:
             ) from error
 
     def decode(self, data: bytes, *, quick: bool) -> list[msgspec.Struct]:
-        if not quick:
-            values = state.decode(data)
-        else:
-            try:
-                values = self._decode(data)
-                exact = _pack(values) == data
-            except msgspec.ValidationError:
-                exact = False
-            revive = self._revive
-            if not exact and revive is not None:
-                values = [revive(value) for value in _unpack(data)]
+        try:
+            values = self._decode_quick(data) if quick else state.decode(data)
+        except (msgspec.MsgspecError, ValueError, TypeError) as error:
+            raise StateError(f"the saved {self.owner} cannot be read: {error}") from error
         if not isinstance(values, list) or any(type(value) is not self.kind for value in values):
-            raise StateError(f"the saved {self.owner} are not {self.kind.__name__} structs")
+            raise StateError(
+                f"the saved {self.owner} holds something else than {self.kind.__name__}"
+            )
         return values
+
+    def _decode_quick(self, data: bytes) -> list[msgspec.Struct]:
+        try:
+            values = self._decode(data)
+            exact = _pack(values) == data
+        except msgspec.ValidationError:
+            exact = False
+        revive = self._revive
+        return values if exact or revive is None else [revive(value) for value in _unpack(data)]
 
 
 def _reviver(info: inspect.Type, inside: tuple[type, ...] = ()) -> _Revive | None:
@@ -112,7 +116,14 @@ def _struct(info: inspect.StructType, inside: tuple[type, ...]) -> _Revive | Non
         if revive is None:
             return None
         fields[field.name] = revive
-    return lambda value: kind(**{name: fields[name](part) for name, part in value.items()})
+    return lambda value: (
+        kind(**{name: fields[name](part) for name, part in value.items()})
+        if isinstance(value, dict)
+        else value
+    )
+
+
+# What stands where something else was annotated is left as it is: it encodes to what it was.
 
 
 def _itself(value: Any) -> Any:
@@ -124,16 +135,24 @@ def _optional(inner: _Revive) -> _Revive:
 
 
 def _list_of(item: _Revive) -> _Revive:
-    return lambda value: [item(part) for part in value]
+    return lambda value: [item(part) for part in value] if isinstance(value, list) else value
 
 
 def _tuple_of(item: _Revive) -> _Revive:
-    return lambda value: tuple(item(part) for part in value)
+    return lambda value: tuple(map(item, value)) if isinstance(value, list) else value
 
 
 def _fixed_tuple(items: list[_Revive]) -> _Revive:
-    return lambda value: tuple(revive(part) for revive, part in zip(items, value, strict=True))
+    def revive(value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        known = [item(part) for item, part in zip(items, value, strict=False)]
+        return (*known, *value[len(known) :])
+
+    return revive
 
 
 def _dict_of(item: _Revive) -> _Revive:
-    return lambda value: {key: item(part) for key, part in value.items()}
+    return lambda value: (
+        {key: item(part) for key, part in value.items()} if isinstance(value, dict) else value
+    )
