@@ -3,6 +3,7 @@
 Begin with `Solver`; docs/concepts/physics.md shows a first simulation.
 """
 
+from mainspring.physics._binding import BodyOf, PoseBinding
 from mainspring.physics._box2d import Box2D
 from mainspring.physics._camera import Camera
 from mainspring.physics._controller import Controller, PdController
@@ -42,6 +43,7 @@ from mainspring.physics._trajectory import JerkLimited, TrajectoryController
 __all__ = [
     "CONTACT",
     "Body",
+    "BodyOf",
     "Box2D",
     "Camera",
     "ContactEvent",
@@ -64,6 +66,7 @@ __all__ = [
     "Noise",
     "PdController",
     "PhysicsError",
+    "PoseBinding",
     "RangeScan",
     "Rapier",
     "RayHits",

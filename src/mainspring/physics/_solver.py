@@ -533,9 +533,8 @@ class Solver(Subsystem):
         self._force_rows = [int(row) for row in saved["forces"][0]]
         self._wrenches = [tuple(wrench) for wrench in saved["forces"][1]]
         self._touched = frozenset((a, b) for a, b in saved["touched"])
+        # The world's columns are the world's own state: whoever restores it restores them.
         self._restore(saved["state"])
-        if self._publish is not None:
-            self._publish()
 
     def hash(self) -> bytes:
         """16 bytes that are the same for the same state."""
