@@ -1,0 +1,95 @@
+"""What is this cell's own: its arm, the script that follows the target, the visitor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mainspring import Script
+from mainspring.physics import InverseKinematics, MuJoCo, PdController
+
+HERE = Path(__file__).parent
+
+
+class Arm(MuJoCo):
+    """The cell's model as a solver."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(HERE / "arm.xml", **settings)
+        self._tool = self.site("tool")
+
+    def tool(self) -> Any:
+        """Where the tip of the tool is."""
+        self.refresh()
+        return self.data.site_xpos[self._tool].copy()
+
+
+def target_at(seconds: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The point to follow: a slow figure over the table."""
+    return np.array(
+        [
+            0.50 + 0.08 * np.sin(1.3 * seconds),
+            0.28 * np.sin(0.8 * seconds),
+            0.75 + 0.10 * np.sin(2.1 * seconds),
+        ]
+    )
+
+
+class Tracker(Script):
+    """Fifty times a second: where the target will be, the joints that reach it, their speed."""
+
+    # The tool keeps pointing this way (w, x, y, z): down and forward.
+    DOWN = (0.7317, 0.0, 0.6816, 0.0)
+
+    def __init__(self, arm: str = "arm", servo: str = "servo") -> None:
+        self._names = (arm, servo)
+        self.joints: Any = None
+        self.error = 0.0
+        """How far the tool is from the target, in metres."""
+        self.unsolved = 0
+        """How often inverse kinematics did not converge."""
+
+    def on_start(self) -> None:
+        """Meets the arm and its servo."""
+        arm = self.scene.subsystems[self._names[0]]
+        servo = self.scene.subsystems[self._names[1]]
+        assert isinstance(arm, Arm)
+        assert isinstance(servo, PdController)
+        self._arm, self._servo = arm, servo
+        self._ik = InverseKinematics(arm, "tool")
+        self.joints = arm.joint_positions()
+
+    def on_update(self, ts: float) -> None:
+        """One step of control."""
+        now = self.context.time / 1e9
+        target = target_at(now)
+        self._arm.write_poses("target", target)
+        self.error = float(np.linalg.norm(self._arm.tool() - target))
+        # The servo holds for a step: aim at where the target will be at its end.
+        found = self._ik.solve(target_at(now + ts), self.DOWN, start=self.joints)
+        self.unsolved += not found.converged
+        self._servo.set_target(found.positions, (found.positions - self.joints) / ts)
+        self.joints = found.positions
+
+    def save(self) -> Any:
+        """Where the joints were sent, and how it went."""
+        return [self.joints, self.error, self.unsolved]
+
+    def restore(self, state: Any) -> None:
+        """Leaves it as it was."""
+        self.joints, self.error, self.unsolved = state
+
+
+class Visitor(Script):
+    """Somebody who walks round the cell, now nearer, now farther."""
+
+    def on_update(self, ts: float) -> None:
+        """One step."""
+        now = self.context.time / 1e9
+        angle = -2.4 + 0.55 * now
+        away = 1.9 + 0.9 * np.cos(0.9 * now)
+        arm = self.scene.subsystems["arm"]
+        assert isinstance(arm, Arm)
+        arm.write_poses("visitor", (away * np.cos(angle), away * np.sin(angle), 0.85))
