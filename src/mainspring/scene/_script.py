@@ -111,7 +111,8 @@ class Script:
     def restore(self, state: Any) -> None:
         """Leaves its attributes as they were."""
         own = vars(self)
-        for key in [k for k in own if k not in _FRAMEWORK and k not in state]:
+        # All of them, so that they come back in the order they were saved in: it is state, too.
+        for key in [k for k in own if k not in _FRAMEWORK]:
             del own[key]
         own.update(state)
 
