@@ -124,7 +124,7 @@ class _Diff:
         divergence = self._at_the_beginning()
         inputs = self._first_input()
         if divergence is None:
-            divergence = self._later(inputs, common_ns)
+            divergence = self._later(inputs)
         if divergence is None and self.left.end_ns() != self.right.end_ns():
             longer = "b" if self.right.end_ns() > self.left.end_ns() else "a"
             self.notes.append(f"{longer} goes on for longer")
@@ -224,12 +224,8 @@ class _Diff:
 
     # ------------------------------------------------------------------ 2: down to an instant
 
-    def _later(self, inputs: InputDifference | None, common_ns: int) -> Divergence | None:
+    def _later(self, inputs: InputDifference | None) -> Divergence | None:
         stretch = self._stretch()
-        if inputs is not None and (stretch is None or inputs.time_ns <= stretch.differs_ns):
-            same_ns = -1 if stretch is None else min(stretch.same_ns, inputs.time_ns - 1)
-            stretch = stretch or _Stretch(same_ns, inputs.time_ns)
-            stretch.same_ns = same_ns
         if stretch is None:
             return None
         try:

@@ -160,6 +160,7 @@ class RunRecorder:
         self._clock = scene.time
         self._inbox = scene.time.inbox
         self._names: tuple[str, ...] = ()
+        self._hashed_ns = scene.time._kernel.last_instant
         self._own: deque[Input] = deque()
         self._stop_watching: list[Callable[[], None]] = []
         self._watch = _Watch(self, writer)
@@ -246,6 +247,7 @@ class RunRecorder:
 
     def _put_look(self, time_ns: int, captured: Captured, hashing: bool, snapshot: bool) -> None:
         if hashing:
+            self._hashed_ns = time_ns
             if captured.names != self._names:
                 self._names = captured.names
                 self.writer.put_hash_names(self._names)
@@ -283,8 +285,10 @@ class RunRecorder:
         try:
             if self.writer.failure is None:
                 if self._clock.failure is None and reason != "reset":
-                    captured = capture(self.scene)
-                    self._put_look(self._clock._kernel.last_instant, captured, False, True)
+                    # Hashed as well: a difference after the last look would go unseen.
+                    last_ns = self._clock._kernel.last_instant
+                    hashing = last_ns > self._hashed_ns
+                    self._put_look(last_ns, capture(self.scene), hashing, True)
                 self.writer.put_row(Row(Kind.END, now, now, 1, state.encode(end, "end")))
         finally:
             self.writer.close()

@@ -1,0 +1,232 @@
+"""`diff` names the first instant, the cause and the field of every fault that was planted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import fault_scenes
+import log_scenes
+import pytest
+from fault_scenes import AT_NS, FAULTS
+
+from mainspring.scene import Scene
+from mainspring.world import bisect_log, diff, open_run, play_inputs, record, replay
+
+HERE = Path(__file__).parent
+ENTRY = f"{fault_scenes.__file__}:build"
+
+
+def record_plant(path: Path, fault: str = "", hash_every: Any = "instant") -> Path:
+    scene = fault_scenes.build(fault)
+    with record(scene, path, hash_every=hash_every, entry=ENTRY, args=[fault]):
+        fault_scenes.drive(scene)
+    return path
+
+
+def record_elsewhere(path: Path, fault: str, hash_seed: int) -> Path:
+    """The same in another process with another hash seed."""
+    code = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(HERE)!r})
+import test_diff
+test_diff.record_plant(Path({str(path)!r}), {fault!r})
+"""
+    env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+    return path
+
+
+def test_there_are_enough_faults() -> None:
+    """At least forty, of different kinds."""
+    assert len(FAULTS) >= 40
+
+
+@pytest.mark.parametrize("name", [n for n, f in FAULTS.items() if not f.processes])
+def test_a_planted_fault_is_found(name: str, tmp_path: Path) -> None:
+    """Instant, cause, part, and a field with both values."""
+    fault = FAULTS[name]
+    a = record_plant(tmp_path / "a.world", name if fault.both else "")
+    b = record_plant(tmp_path / "b.world", name)
+    found = diff(a, b).divergence
+    assert found is not None
+    assert (found.time_ns, found.exact) == (AT_NS, True), found
+    assert f"{found.cause.kind} {found.cause.name}" == fault.where, found
+    assert fault.part in found.parts, found
+    assert found.reproduced == fault.repeats, found
+    assert found.fields, found
+    assert {field.part for field in found.fields} <= set(found.parts)
+    assert found.same_ns == 1_180_000_000 or found.same_ns == 1_166_666_666, found
+
+
+@pytest.mark.parametrize("name", [n for n, f in FAULTS.items() if f.processes])
+def test_a_fault_that_needs_two_processes_is_found(name: str, tmp_path: Path) -> None:
+    """Runs whose hash seeds differ: the logs say when and where, even if it cannot be repeated."""
+    fault = FAULTS[name]
+    a = record_elsewhere(tmp_path / "a.world", name, 1)
+    b = record_elsewhere(tmp_path / "b.world", name, 2)
+    found = diff(a, b).divergence
+    assert found is not None
+    assert (found.time_ns, found.exact) == (AT_NS, True), found
+    assert f"{found.cause.kind} {found.cause.name}" == fault.where, found
+    assert found.parts == (fault.part,)
+    assert not found.reproduced
+
+
+@pytest.mark.parametrize("name", ["constant", "entity moved", "input weighed", "skill"])
+def test_sparse_hashes_are_bisected_to_the_instant(name: str, tmp_path: Path) -> None:
+    """With a hash a second the instant in between is found by running both again."""
+    fault = FAULTS[name]
+    a = record_plant(tmp_path / "a.world", "", hash_every=1.0)
+    b = record_plant(tmp_path / "b.world", name, hash_every=1.0)
+    found = diff(a, b).divergence
+    assert found is not None
+    assert (found.time_ns, found.exact, found.reproduced) == (AT_NS, True, True), found
+    assert f"{found.cause.kind} {found.cause.name}" == fault.where
+
+
+def test_entities_and_fields_are_named(tmp_path: Path) -> None:
+    """Entity, field and both values, in words a person uses."""
+    a = record_plant(tmp_path / "a.world")
+    b = record_plant(tmp_path / "b.world", "component changed")
+    report = diff(a, b)
+    assert report.divergence is not None
+    (field,) = report.divergence.fields
+    assert (field.part, field.entity, field.field) == ("world", "ent_3", "load")
+    assert (field.a, field.b) == (2.0, 3.0)
+    text = str(report)
+    assert (
+        "differs at 1.200000000 s, in callback Arm.on_update (runner Robot, phase Control)" in text
+    )
+    assert "world.ent_3.load: 2.0 / 3.0" in text
+    assert "from belt" in text  # the inputs around it
+
+
+def test_a_difference_from_the_beginning(tmp_path: Path) -> None:
+    """Scenes that were built differently differ before the first instant, by field."""
+    logs = []
+    for gain in (1.0, 1.5):
+        scene = log_scenes.build(gain=gain)
+        path = tmp_path / f"{gain}.world"
+        with record(scene, path, entry=f"{log_scenes.HERE}:build", kwargs={"gain": gain}):
+            scene.advance(0.5)
+        logs.append(path)
+    report = diff(*logs)
+    assert report.divergence is not None
+    assert report.divergence.cause.kind == "build"
+    assert [str(f) for f in report.divergence.fields] == ["scripts/Walker.gain: 1.0 / 1.5"]
+    assert [s.name for s in report.settings] == ["recipe.kwargs"]
+
+
+@pytest.mark.parametrize("how", ["payload", "missing", "extra", "swapped", "later"])
+def test_inputs_that_differ_are_the_cause(how: str, tmp_path: Path) -> None:
+    """Another payload, one lost, one more, two swapped, one an instant later."""
+    a = record_plant(tmp_path / "a.world")
+    b = tmp_path / "b.world"
+
+    def change(scene: Scene, groups: list[Any]) -> None:
+        for group in groups:
+            items = list(group.inputs)
+            if group.time_ns == AT_NS:
+                if how == "payload":
+                    items[0].payload["weight"] += 1.0
+                elif how == "missing":
+                    items = items[1:]
+                elif how == "extra":
+                    items.append(items[0])
+                elif how == "swapped":
+                    items.reverse()
+                else:
+                    play_inputs(scene, [group._replace(inputs=items[1:])])
+                    scene.advance(instants=1)
+                    scene.inbox.put(items[0].kind, items[0].payload, source=items[0].source)
+                    continue
+            play_inputs(scene, [group._replace(inputs=items)])
+
+    scene = fault_scenes.build()
+    with (
+        open_run(a) as run,
+        record(scene, b, hash_every="instant", entry=ENTRY, args=[""]),
+    ):
+        change(scene, list(run.inputs()))
+        scene.advance(ns=run.end_ns - scene.time.now)
+    report = diff(a, b)
+    assert report.inputs is not None
+    assert report.inputs.time_ns == AT_NS
+    assert not report.identical
+    if how == "swapped":
+        # A part and a move do not mind which comes first: the state never differs.
+        assert report.divergence is None
+        assert "the state never does" in str(report)
+    else:
+        assert report.divergence is not None
+        assert report.divergence.time_ns == AT_NS
+        assert report.divergence.cause.kind in ("input", "order"), report
+    assert replay(b).identical
+
+
+def test_callbacks_in_another_order(tmp_path: Path) -> None:
+    """A callback moved while running: the first instant in the new order is named."""
+    a = record_plant(tmp_path / "a.world")
+    scene = fault_scenes.build()
+    b = tmp_path / "b.world"
+    with record(scene, b, hash_every="instant", entry=ENTRY, args=["reordered"]):
+        fault_scenes.drive(scene, 1.2)
+        scene.bindings["on_late_update"].priority = -5
+        fault_scenes.drive(scene, 0.8)
+    found = diff(a, b).divergence
+    assert found is not None
+    assert found.time_ns == AT_NS
+    assert "clock" in found.parts or "scripts/Feeder" in found.parts
+
+
+def test_identical_logs_and_one_that_is_shorter(tmp_path: Path) -> None:
+    """What lies in both is the same; that one goes on is noted, not a difference."""
+    a = record_plant(tmp_path / "a.world")
+    b = record_plant(tmp_path / "b.world")
+    assert diff(a, b).identical
+    scene = fault_scenes.build()
+    with record(scene, tmp_path / "c.world", hash_every="instant", entry=ENTRY, args=[""]):
+        fault_scenes.drive(scene, 1.0)
+    report = diff(a, tmp_path / "c.world")
+    assert report.identical
+    assert report.common_ns == 1_000_000_000
+    assert "a goes on for longer" in report.notes
+
+
+def test_logs_whose_scenes_cannot_be_built_still_say_when(tmp_path: Path) -> None:
+    """Without any way to run them again the logs name instant and part."""
+    logs = []
+    for name in ("", "constant"):
+        scene = fault_scenes.build(name)
+        path = tmp_path / f"{name or 'fine'}.world"
+        with record(scene, path, hash_every="instant"):
+            fault_scenes.drive(scene)
+        logs.append(path)
+    report = diff(*logs)
+    assert report.divergence is not None
+    assert report.divergence.time_ns == AT_NS
+    assert report.divergence.parts == ("scripts/Arm", "world") or report.divergence.parts == (
+        "scripts/Arm",
+    )
+    assert any("cannot be run again" in note for note in report.notes)
+
+
+def test_bisect_finds_where_changed_code_leaves_the_log(tmp_path: Path) -> None:
+    """The recorded run against other code: instant, callback, fields at the next snapshot."""
+    scene = fault_scenes.build()
+    path = tmp_path / "run.world"
+    with record(scene, path, hash_every="instant", snapshot_every=0.5, entry=ENTRY, args=[""]):
+        fault_scenes.drive(scene)
+    report = bisect_log(path, build=lambda: fault_scenes.build("constant"))
+    assert not report.identical
+    assert report.time_ns == AT_NS
+    assert report.cause is not None
+    assert "Arm.on_update" in report.cause.name
+    assert report.fields_at_ns == 1_500_000_000
+    assert any(field.path == "scripts/Arm.heat" for field in report.fields)
+    assert bisect_log(path).identical
