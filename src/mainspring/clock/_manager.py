@@ -652,6 +652,7 @@ class TimeManager:
         start = self.now
         counts = {r.id: self._kernel.counts(r.id) for r in self.runners}
         instants = self.instants
+        self.observers.tell_begin_frame(elapsed_ns)
         self._run_free(FreePhase.PRE_ACQUISITION, elapsed_ns)  # F1
         limits = (
             {"instants": _MOST_INSTANTS_A_FRAME}
@@ -706,6 +707,7 @@ class TimeManager:
                     time_ns=self.now,
                     cause=error,
                 ) from error
+            self.observers.tell_free(free)
             if self.free_check is not None and self.free_check() != before:
                 raise ClockError(
                     f"free update {free.name!r} changed the state of {self.name!r}",

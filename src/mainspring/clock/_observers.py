@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from mainspring._kernel.clock import Timeline
     from mainspring.clock._inbox import Input
-    from mainspring.clock._registration import Registration
+    from mainspring.clock._registration import FreeRegistration, Registration
 
 __all__ = ["Observer", "Observers"]
 
@@ -53,17 +53,37 @@ class SeesResets(Protocol):
         """The clock is about to go back to time 0."""
 
 
+class SeesFrameBegin(Protocol):
+    def begin_frame(self, elapsed_ns: int) -> None:
+        """A frame begins (F1), `elapsed_ns` of wall time after the one before."""
+
+
+class SeesFreeCalls(Protocol):
+    def called_free(self, registration: FreeRegistration) -> None:
+        """A free update has returned."""
+
+
 class SeesFrames(Protocol):
     def frame(self, report: Any) -> None:
         """A frame is over; `report` is its `FrameReport`."""
 
 
 Observer: TypeAlias = (
-    SeesInputs | SeesBegin | SeesEnd | SeesCalls | SeesSkips | SeesErrors | SeesResets | SeesFrames
+    SeesInputs
+    | SeesBegin
+    | SeesEnd
+    | SeesCalls
+    | SeesSkips
+    | SeesErrors
+    | SeesResets
+    | SeesFrameBegin
+    | SeesFreeCalls
+    | SeesFrames
 )
 
 _METHODS = (
-    "inputs", "begin_instant", "end_instant", "called", "skipped", "error", "reset", "frame",
+    "inputs", "begin_instant", "end_instant", "called", "skipped", "error", "reset",
+    "begin_frame", "called_free", "frame",
 )  # fmt: skip
 # Those the kernel calls itself, by the name of its hook.
 _NEVER = 2**63 - 1
@@ -145,6 +165,14 @@ class Observers:
     def tell_reset(self) -> None:
         for tell in self._tell["reset"]:
             tell()
+
+    def tell_begin_frame(self, elapsed_ns: int) -> None:
+        for tell in self._tell["begin_frame"]:
+            tell(elapsed_ns)
+
+    def tell_free(self, registration: FreeRegistration) -> None:
+        for tell in self._tell["called_free"]:
+            tell(registration)
 
     def tell_frame(self, report: Any) -> None:
         for tell in self._tell["frame"]:
