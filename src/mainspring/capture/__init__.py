@@ -12,12 +12,15 @@ from mainspring.capture._errors import (
     RecordingFormatError,
 )
 from mainspring.capture._mcap_writer import McapWriter
+from mainspring.capture._plot import plot
 from mainspring.capture._reader import Batch, ChannelInfo, Recording, Series
 from mainspring.capture._recorder import Recorder, RecorderStatistics
 from mainspring.capture._sync import SyncError, SyncPoint, SyncSnapshot
+from mainspring.capture._trace import CallbackTime, Trace
 
 __all__ = [
     "Batch",
+    "CallbackTime",
     "CaptureError",
     "ChannelError",
     "ChannelInfo",
@@ -32,5 +35,7 @@ __all__ = [
     "SyncError",
     "SyncPoint",
     "SyncSnapshot",
+    "Trace",
     "convert",
+    "plot",
 ]

@@ -57,6 +57,8 @@ class Plan:
     """The message with `_Leaf`s where columns go; everything else is the same in every message."""
     checked: bool = False
     """Whether every message is compared with what its columns give back."""
+    floats: bool = False
+    """Whether integers that share a column with floats may come back as floats."""
 
     def names(self) -> list[str]:
         """The names of the plan's columns in a table."""
@@ -102,7 +104,7 @@ def plan_of(
         ]
     # Our recorder's own numeric channels cannot differ from one message to the next.
     checked = not (declared and len(declared) == len(found) and _TIME not in _leaves(tree))
-    return Plan(channel, "columns", tuple(found), tree, checked)
+    return Plan(channel, "columns", tuple(found), tree, checked, demotion == "float")
 
 
 def _tree(
@@ -114,7 +116,6 @@ def _tree(
     stamps: bool,
 ) -> Any:
     """`value` with leaves in the place of what varies; None where it has no columns."""
-    kind = schema.get("type")
     if isinstance(value, dict):
         if not stamps and schema.get("title") == "time" and set(value) == {"sec", "nsec"}:
             return _TIME
@@ -129,19 +130,18 @@ def _tree(
                 return None
             node[name] = below
         return node
-    code = count = None
     if path in declared:
         code, count = declared[path]
     elif isinstance(value, bool):
         code, count = "?", 0
-    elif isinstance(value, (int, float)) and kind in ("number", "integer"):
+    elif isinstance(value, (int, float)):
         code, count = "n", 0
     elif isinstance(value, str):
-        code, count = ("n" if kind == "number" else "s"), 0
+        code, count = ("n" if schema.get("type") == "number" else "s"), 0
     elif isinstance(value, list) and value and all(type(v) in (int, float) for v in value):
         code, count = "n", len(value)
-    if code is None or count is None:
-        return None if isinstance(value, list) and value else value
+    else:
+        code, count = "json", 0
     found.append((path, code, count))
     return _Leaf(len(found) - 1)
 
@@ -187,13 +187,27 @@ def extract(plan: Plan, batch: Batch) -> list[Any]:
     if plan.checked:
         again = assemble_values(plan, columns, batch.times_ns)
         for one, other in zip(messages, again, strict=True):
-            # Compared as text, so that 1 and 1.0 and True differ.
-            if json.dumps(one, sort_keys=True) != json.dumps(other, sort_keys=True):
+            if _text(one, plan.floats) != _text(other, plan.floats):
                 raise Misfit(topic, "json")
     return columns
 
 
+def _text(value: Any, floats: bool) -> str:
+    """What messages are compared by: as text 1, 1.0 and True differ."""
+    return json.dumps(_as_floats(value) if floats else value, sort_keys=True)
+
+
+def _as_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _as_floats(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_as_floats(item) for item in value]
+    return float(value) if type(value) is int and abs(value) <= _EXACT else value
+
+
 def _column(values: list[Any], code: str, count: int, topic: str) -> Any:
+    if code == "json":
+        return [msgspec.json.encode(value).decode() for value in values]
     if count and any(type(value) is not list or len(value) != count for value in values):
         raise Misfit(topic, "json")
     flat = [item for value in values for item in value] if count else values
@@ -249,6 +263,8 @@ def assemble_values(plan: Plan, columns: Sequence[Any], times_ns: Any) -> list[A
 def _plain(column: Any, code: str) -> list[Any]:
     if code == "s":
         return list(column)
+    if code == "json":
+        return [msgspec.json.decode(text) for text in column]
     if code not in "df":
         return column.tolist()  # type: ignore[no-any-return]
     # The shortest text of a float32 names it; as a float64 it would show sixteen digits.
