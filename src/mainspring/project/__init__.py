@@ -1,1 +1,67 @@
-"""project"""
+"""Projects on disk, and the long work around them as jobs.
+
+A project's folder, its archives and templates, its assets and their registry, content vaults,
+reports on their way out, and the reload of scripts and settings while a scene runs.
+"""
+
+from mainspring.project._archive import ArchiveLimits, Selection
+from mainspring.project._assets import Asset, AssetRegistry, ImportAssetsJob
+from mainspring.project._files import sweep, write_atomically
+from mainspring.project._guard import HeavyOpGuard
+from mainspring.project._jobs import (
+    CreateProjectFromTemplateJob,
+    ExportProjectJob,
+    ImportProjectJob,
+    SaveProjectAsJob,
+)
+from mainspring.project._outbox import Delivery, Outbox, Retry, StreamReportsJob
+from mainspring.project._project import Identity, Project
+from mainspring.project._templates import TEMPLATES
+from mainspring.project._vault import Package, Vault, VaultGetJob, VaultListJob, VaultPutJob
+from mainspring.project.errors import (
+    ArchiveError,
+    AssetError,
+    OutboxError,
+    ProjectError,
+    ProjectSettingsError,
+    RegistryError,
+    ReloadError,
+    VaultBusyError,
+    VaultError,
+)
+
+__all__ = [
+    "TEMPLATES",
+    "ArchiveError",
+    "ArchiveLimits",
+    "Asset",
+    "AssetError",
+    "AssetRegistry",
+    "CreateProjectFromTemplateJob",
+    "Delivery",
+    "ExportProjectJob",
+    "HeavyOpGuard",
+    "Identity",
+    "ImportAssetsJob",
+    "ImportProjectJob",
+    "Outbox",
+    "OutboxError",
+    "Package",
+    "Project",
+    "ProjectError",
+    "ProjectSettingsError",
+    "RegistryError",
+    "ReloadError",
+    "Retry",
+    "SaveProjectAsJob",
+    "Selection",
+    "StreamReportsJob",
+    "Vault",
+    "VaultBusyError",
+    "VaultError",
+    "VaultGetJob",
+    "VaultListJob",
+    "VaultPutJob",
+    "sweep",
+    "write_atomically",
+]
