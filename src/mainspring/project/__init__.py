@@ -16,6 +16,7 @@ from mainspring.project._jobs import (
 )
 from mainspring.project._outbox import Delivery, Outbox, Retry, StreamReportsJob
 from mainspring.project._project import Identity, Project
+from mainspring.project._reload import Reload, ScriptReloader
 from mainspring.project._templates import TEMPLATES
 from mainspring.project._vault import Package, Vault, VaultGetJob, VaultListJob, VaultPutJob
 from mainspring.project.errors import (
@@ -51,9 +52,11 @@ __all__ = [
     "ProjectError",
     "ProjectSettingsError",
     "RegistryError",
+    "Reload",
     "ReloadError",
     "Retry",
     "SaveProjectAsJob",
+    "ScriptReloader",
     "Selection",
     "StreamReportsJob",
     "Vault",

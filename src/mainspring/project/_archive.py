@@ -53,7 +53,7 @@ class Selection:
     runs: bool = False
     """Whether `runs/` comes along."""
 
-    always_excluded = ("__pycache__", "*.pyc", ".git", ".venv", ".*.partial", "*.lock")
+    always_excluded = ("__pycache__", "*.pyc", ".git", ".venv", ".*.mainspring-partial", "*.lock")
 
     def files(self, root: Path) -> list[PurePosixPath]:
         """The files below `root`, sorted; a link among them is an error."""
@@ -61,8 +61,9 @@ class Selection:
         exclude = (*self.always_excluded, *self.exclude)
         for folder, folders, names in os.walk(root):
             here = PurePosixPath(Path(folder).relative_to(root).as_posix())
-            skipped = {n for n in folders if _matches(here / n, exclude) or self._is_runs(here / n)}
-            for name in [*names, *folders]:
+            there = [*names, *folders]
+            skipped = {n for n in there if _matches(here / n, exclude) or self._is_runs(here / n)}
+            for name in there:
                 if name not in skipped and os.path.islink(os.path.join(folder, name)):
                     raise ArchiveError(
                         f"{here / name} in {root} is a link, which means nothing elsewhere",
@@ -72,7 +73,7 @@ class Selection:
             found += [
                 here / name
                 for name in names
-                if not _matches(here / name, exclude)
+                if name not in skipped
                 and (_matches(here / name, self.include) or str(here / name) == SETTINGS_FILE)
             ]
         return sorted(found, key=str)

@@ -2,7 +2,7 @@
 
 The promise: whatever is written here is prepared beside its destination and becomes it in one
 rename, after it reached the disk. A failure removes the preparation. A process that is killed
-leaves one whose lock died with it, and whoever next writes to the same destination sweeps it.
+leaves one whose lock died with it, and whoever next writes into the same folder sweeps it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -32,7 +31,7 @@ __all__ = [
 CHUNK_BYTES = 1 << 20
 """How much is copied between two looks at a stop token."""
 
-_SUFFIX = ".partial"
+_SUFFIX = ".mainspring-partial"
 
 
 def open_new(path: Path) -> IO[bytes]:
@@ -41,7 +40,8 @@ def open_new(path: Path) -> IO[bytes]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """`path` holds `data` when this returns, and what it held before if it raises."""
+    """`path` holds `data` when this returns; if it raises, what it held before (or, when only the
+    folder did not reach the disk, `data`), never a part of it."""
     with StagedFile(path) as staged:
         staged.file.write(data)
         staged.publish(replace=True)
@@ -57,9 +57,24 @@ class _Staged:
                 f"{destination.parent} is not a folder, so nothing can be put into it",
                 hint="make the folder first",
             )
-        sweep(destination)
-        self.path = destination.parent / f".{destination.name}.{secrets.token_hex(4)}{_SUFFIX}"
+        sweep(destination.parent)
         self._published = False
+        while True:
+            self.path = destination.parent / f".{destination.name}.{secrets.token_hex(4)}{_SUFFIX}"
+            handle = self._make()
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                # Somebody's sweep may have come between making and locking it.
+                if os.path.lexists(self.path):
+                    return
+            except BaseException:
+                self.discard()
+                raise
+            self.discard()
+
+    def _make(self) -> int:
+        """Make what is prepared at `.path`; the handle to lock."""
+        raise NotImplementedError
 
     def discard(self) -> None:
         """Remove what was prepared; nothing happens after `publish`."""
@@ -84,14 +99,11 @@ class _Staged:
 class StagedFile(_Staged):
     """A file being prepared: write to `.file`, then `publish`."""
 
-    def __init__(self, destination: Path) -> None:
-        super().__init__(destination)
+    file: IO[bytes]
+
+    def _make(self) -> int:
         self.file = open_new(self.path)
-        try:
-            fcntl.flock(self.file.fileno(), fcntl.LOCK_EX)
-        except BaseException:
-            self.discard()
-            raise
+        return self.file.fileno()
 
     def __enter__(self) -> StagedFile:
         return self
@@ -111,7 +123,12 @@ class StagedFile(_Staged):
             os.unlink(self.path)
         self._published = True
         self.file.close()
-        sync_folder(self.destination.parent)
+        try:
+            sync_folder(self.destination.parent)
+        except OSError:
+            if not replace:
+                self.destination.unlink(missing_ok=True)
+            raise
 
     def discard(self) -> None:
         if not self._published:
@@ -123,11 +140,16 @@ class StagedFile(_Staged):
 class StagedFolder(_Staged):
     """A folder being prepared: fill `.path`, then `publish`."""
 
-    def __init__(self, destination: Path) -> None:
-        super().__init__(destination)
+    _lock: int
+
+    def _make(self) -> int:
         os.mkdir(self.path)
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except BaseException:
+            os.rmdir(self.path)
+            raise
+        return self._lock
 
     def __enter__(self) -> StagedFolder:
         return self
@@ -142,7 +164,11 @@ class StagedFolder(_Staged):
         os.rename(self.path, self.destination)
         self._published = True
         os.close(self._lock)
-        sync_folder(self.destination.parent)
+        try:
+            sync_folder(self.destination.parent)
+        except OSError:
+            shutil.rmtree(self.destination, ignore_errors=True)
+            raise
 
     def discard(self) -> None:
         if not self._published:
@@ -151,10 +177,13 @@ class StagedFolder(_Staged):
                 os.close(self._lock)
 
 
-def sweep(destination: Path) -> list[Path]:
-    """Remove what killed processes left beside `destination`; what was removed."""
+def sweep(folder: Path) -> list[Path]:
+    """Remove what killed processes left half written in `folder`; what was removed."""
     removed = []
-    for left in _left_behind(destination):
+    for name in sorted(os.listdir(folder)):
+        if not (name.startswith(".") and name.endswith(_SUFFIX)):
+            continue
+        left = folder / name
         try:
             handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
         except OSError:
@@ -177,14 +206,6 @@ def sweep(destination: Path) -> list[Path]:
 def sync_folder(folder: Path) -> None:
     """What was renamed in `folder` survives a power cut."""
     _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
-
-
-def _left_behind(destination: Path) -> Iterator[Path]:
-    start = f".{destination.name}."
-    for name in sorted(os.listdir(destination.parent)):
-        token = name[len(start) : -len(_SUFFIX)]
-        if name.startswith(start) and name.endswith(_SUFFIX) and len(token) == 8:
-            yield destination.parent / name
 
 
 def _sync(path: str | Path, flags: int) -> None:

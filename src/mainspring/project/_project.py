@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -135,7 +134,7 @@ class Project:
         """Another name, the same identity."""
         assert_owner(self._owner, "Project.rename", what="project")
         check_name(name)
-        self.settings["project"]["name"] = name  # type: ignore[index]
+        self.settings["project"]["name"] = name
         self.save()
 
     def scenes(self) -> list[Path]:
@@ -157,12 +156,9 @@ class Project:
         return path
 
     def load_scene(self, name: str | None = None) -> Any:
-        """The scene, built, with `scripts/` importable."""
+        """The scene, built; its modules are looked for in `scripts/`."""
         from mainspring.scene import load_scene
 
-        scripts = str(self.root / "scripts")
-        if scripts not in sys.path:
-            sys.path.insert(0, scripts)
         return load_scene(self.scene(name))
 
     def new_run(self) -> Path:
@@ -227,7 +223,7 @@ def patch_settings(text: str, identity: Identity) -> str:
     """The same settings, of another project; comments and everything else stay."""
     document = tomlkit.parse(text)
     for key, value in msgspec.to_builtins(identity).items():
-        document["project"][key] = value  # type: ignore[index]
+        document["project"][key] = value
     return tomlkit.dumps(document)
 
 

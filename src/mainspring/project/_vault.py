@@ -164,7 +164,7 @@ class VaultListJob(Job[list[Package]]):
 
 
 class VaultGetJob(_VaultJob[Path]):
-    """Fetches a package into a file."""
+    """Fetches a package into a file; into a folder as `name-version`, with `.zip` for projects."""
 
     def __init__(
         self,
@@ -178,22 +178,31 @@ class VaultGetJob(_VaultJob[Path]):
         self.destination = Path(destination).absolute()
         super().__init__(vault, f"get {wanted} from {vault.store}")
         parse_wanted(wanted)
-        if os.path.lexists(self.destination) and not overwrite:
-            raise VaultError(f"{self.destination} exists already", hint="give another name")
         self.overwrite = overwrite
         if not self.destination.parent.is_dir():
             raise VaultError(f"{self.destination.parent} is not a folder")
+        if not self.destination.is_dir():
+            self._check_free(self.destination)
 
     def work(self, stop: StopToken, progress: Progress) -> Path:
+        package = self.vault.find(self.wanted)
+        destination = self.destination
+        if destination.is_dir():
+            suffix = ".zip" if package.kind == "project" else ""
+            destination /= f"{package.name}-{package.version}{suffix}"
+            self._check_free(destination)
         # Fetched beside the destination: what was there stays until the new one is whole.
-        with StagedFile(self.destination) as staged:
-            package = self.vault.find(self.wanted)
+        with StagedFile(destination) as staged:
             progress.set(f"fetching {package}")
             for piece in checked_pieces(self.vault.store, package, stop, progress):
                 staged.file.write(piece)
             stop.commit()
             staged.publish(replace=self.overwrite)
-        return self.destination
+        return destination
+
+    def _check_free(self, path: Path) -> None:
+        if os.path.lexists(path) and not self.overwrite:
+            raise VaultError(f"{path} exists already", hint="give another name, or overwrite=True")
 
 
 class VaultPutJob(_VaultJob[Package]):

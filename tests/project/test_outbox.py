@@ -1,0 +1,108 @@
+"""Reports on their way out: kept until delivered, in order, retried, never lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mainspring.project import Delivery, Outbox, OutboxError, ProjectError, Retry, StreamReportsJob
+from mainspring.threads import JobCancelledError
+
+from .conftest import finish
+from .servers import endpoint
+
+AT_ONCE = Retry(attempts=4, first_s=0.0)
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Outbox:
+    made = Outbox(tmp_path / "outbox")
+    for number in range(3):
+        made.put({"run": number}, id=f"run-{number}")
+    return made
+
+
+def test_reports_arrive_in_order_and_leave_the_outbox(outbox: Outbox) -> None:
+    with endpoint() as told:
+        done = finish(StreamReportsJob.start(outbox, told.url))
+    assert done == Delivery(sent=3, rejected=0, attempts=3)
+    assert told.received == [{"id": f"run-{n}", "run": n} for n in range(3)]
+    assert told.keys == ["run-0", "run-1", "run-2"]
+    assert len(outbox) == 0
+
+
+def test_a_weak_endpoint_is_tried_again(outbox: Outbox) -> None:
+    """Errors of the server, a broken line and an asked-for pause; the same key every time."""
+    with endpoint() as told:
+        told.answers = [(500, {}), (0, {}), (429, {"Retry-After": "0"}), (200, {}), (503, {})]
+        done = finish(StreamReportsJob.start(outbox, told.url, retry=AT_ONCE))
+    assert done == Delivery(sent=3, rejected=0, attempts=7)
+    assert [report["run"] for report in told.received] == [0, 1, 2]
+
+
+def test_what_is_refused_for_good_does_not_hold_up_the_others(outbox: Outbox) -> None:
+    with endpoint() as told:
+        told.answers = [(200, {}), (422, {})]
+        done = finish(StreamReportsJob.start(outbox, told.url))
+    assert (done.sent, done.rejected) == (2, 1)
+    (path,) = outbox.rejected()
+    assert "run-1" in path.name
+    assert "422" in path.with_name(f"{path.stem}.reason.txt").read_text()
+    assert len(outbox) == 0
+
+
+def test_an_endpoint_that_stays_away_costs_no_report(outbox: Outbox) -> None:
+    with endpoint() as told:
+        told.answers = [(200, {}), *[(503, {})] * 4]
+        with pytest.raises(OutboxError, match="in 4 attempts.*503") as caught:
+            finish(StreamReportsJob.start(outbox, told.url, retry=AT_ONCE))
+        assert "2 reports stay" in (caught.value.hint or "")
+        assert len(outbox) == 2
+        done = finish(StreamReportsJob.start(outbox, told.url, retry=AT_ONCE))
+    assert done.sent == 2
+    assert [report["run"] for report in told.received] == [0, 1, 2]
+
+
+def test_nobody_there(outbox: Outbox) -> None:
+    job = StreamReportsJob.start(outbox, "http://127.0.0.1:9/", retry=Retry(2, 0.0))
+    with pytest.raises(OutboxError, match="refused"):
+        finish(job)
+    assert len(outbox) == 3
+
+
+def test_a_pause_ends_at_once_when_it_is_cancelled(outbox: Outbox) -> None:
+    with endpoint() as told:
+        told.answers = [(503, {"Retry-After": "1000"})]
+        job = StreamReportsJob.start(outbox, told.url, retry=Retry(2, 1000.0, 1000.0))
+        while told.answers:
+            pass
+        job.cancel()
+        with pytest.raises(JobCancelledError):
+            finish(job)
+    assert len(outbox) == 3
+
+
+def test_a_damaged_report_is_put_aside(outbox: Outbox) -> None:
+    outbox.pending()[0].write_text("{half")
+    with endpoint() as told:
+        done = finish(StreamReportsJob.start(outbox, told.url))
+    assert (done.sent, done.rejected) == (2, 1)
+
+
+def test_what_is_no_json_is_refused_at_once(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox")
+    with pytest.raises(OutboxError, match="cannot be written as JSON"):
+        outbox.put({"x": object()})
+    with pytest.raises(OutboxError, match="cannot be a report's id"):
+        outbox.put({}, id="../x")
+    with pytest.raises(ProjectError, match="no http"):
+        StreamReportsJob.start(outbox, "ftp://x")
+    assert len(outbox) == 0
+
+
+def test_pauses_double_up_to_the_most() -> None:
+    retry = Retry(first_s=0.5, most_s=3.0)
+    assert [retry.pause_s(n, None) for n in range(1, 6)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+    assert retry.pause_s(1, 2.0) == 2.0
+    assert retry.pause_s(1, 1e9) == 3.0
