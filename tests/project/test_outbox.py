@@ -55,7 +55,7 @@ def test_what_is_refused_for_good_does_not_hold_up_the_others(outbox: Outbox) ->
 def test_an_endpoint_that_stays_away_costs_no_report(outbox: Outbox) -> None:
     with endpoint() as told:
         told.answers = [(200, {}), *[(503, {})] * 4]
-        with pytest.raises(OutboxError, match="in 4 attempts.*503") as caught:
+        with pytest.raises(OutboxError, match=r"in 4 attempts.*503") as caught:
             finish(StreamReportsJob.start(outbox, told.url, retry=AT_ONCE))
         assert "2 reports stay" in (caught.value.hint or "")
         assert len(outbox) == 2

@@ -82,7 +82,7 @@ def test_a_wrong_settings_file_names_every_fault_with_its_line(tmp_path: Path) -
         Project.open(project.root)
     assert ":5: scene '../x.toml' leads out" in str(caught.value)
     file.write_text("[project\n")
-    with pytest.raises(ProjectSettingsError, match="mainspring.toml"):
+    with pytest.raises(ProjectSettingsError, match=r"mainspring\.toml"):
         Project.open(project.root)
     file.write_text("x = 1\n")
     with pytest.raises(ProjectSettingsError, match=r"no \[project\] table"):

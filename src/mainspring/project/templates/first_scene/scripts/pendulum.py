@@ -2,10 +2,10 @@
 
 import math
 
-from mainspring import Script
+import mainspring
 
 
-class Pendulum(Script):
+class Pendulum(mainspring.Script):
     """A mass on a metre of rod, stepped once a boundary of Robot."""
 
     def __init__(self, angle: float = 0.5) -> None:
