@@ -36,6 +36,7 @@ lint: install ## Style, layers of the code, drift of the stubs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/stubs.py --check
+	$(BIN)/python tools/docs.py --check
 
 types: install ## Strict types
 	$(BIN)/mypy

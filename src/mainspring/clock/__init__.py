@@ -35,6 +35,7 @@ from mainspring.clock.errors import (
     RateError,
     RegistrationError,
     RunnerError,
+    WordError,
 )
 
 __all__ = [
@@ -79,4 +80,5 @@ __all__ = [
     "StepContext",
     "TimeManager",
     "TimeMode",
+    "WordError",
 ]

@@ -59,7 +59,7 @@ __all__ = ["DEFAULT_RUNNERS", "TimeManager"]
 DEFAULT_RUNNERS: tuple[tuple[str, RateLike], ...] = (("Robot", 50), ("Capture", 30))
 
 # Unpaced, one instant in this many is measured: two clock reads cost more than a callback.
-_SAMPLE_EVERY = 16
+_SAMPLE_EVERY = 64
 _NEVER = 2**63 - 1
 _MOST_INSTANTS_A_FRAME = 1_000_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TypeVar
 
+from mainspring.clock.errors import WordError
 from mainspring.errors import nearest
 
 __all__ = ["FreePhase", "Phase", "RunEnd", "TimeMode"]
@@ -106,4 +107,4 @@ def _parse(cls: type[_E], value: object) -> _E:
             if member.value == value:
                 return member
     what = {"Phase": "phase", "FreePhase": "free phase", "TimeMode": "time mode"}[cls.__name__]
-    raise ValueError(f"{value!r} is no {what}; {nearest(str(value), known)}")
+    raise WordError(f"{value!r} is no {what}", hint=nearest(str(value), known))

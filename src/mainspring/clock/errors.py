@@ -29,11 +29,16 @@ __all__ = [
     "RateError",
     "RegistrationError",
     "RunnerError",
+    "WordError",
 ]
 
 
 class ClockError(MainspringError):
     """The root of the clock's errors."""
+
+
+class WordError(ClockError, ValueError):
+    """No such phase, free phase or time mode."""
 
 
 class RateError(ClockError, ValueError):

@@ -1,0 +1,141 @@
+"""The command line, as a person meets it: real processes, their output and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mainspring import __version__
+
+SCENE = """
+from mainspring import Scene
+
+def build():
+    scene = Scene("demo")
+    scene.time.register(lambda c: None, name="tick")
+    return scene
+
+def broken():
+    scene = Scene("demo")
+    def fail(context):
+        raise RuntimeError("no torque")
+    scene.time.register(fail, name="motor")
+    return scene
+
+def interrupts():
+    import os, signal
+    scene = Scene("demo")
+    def press(context):
+        if context.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+    scene.time.register(press)
+    return scene
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "scene.py").write_text(SCENE)
+    return tmp_path
+
+
+def mainspring(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("mainspring")), *words]
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "120", "TERM": "dumb"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_version(folder: Path) -> None:
+    """--version says which."""
+    done = mainspring(folder, "--version")
+    assert (done.returncode, done.stdout) == (0, f"mainspring {__version__}\n")
+
+
+def test_run_prints_a_summary(folder: Path) -> None:
+    """A run ends with a summary and tables of runners and callbacks."""
+    done = mainspring(folder, "run", "scene.py", "-s", "2", "--mode", "sim_high_performance")
+    assert done.returncode == 0
+    assert "demo finished: 2 s simulated" in done.stdout
+    assert "Robot" in done.stdout
+    assert "tick" in done.stdout
+
+
+def test_run_as_json(folder: Path) -> None:
+    """--json prints one object with the report and the statistics, and nothing else."""
+    done = mainspring(
+        folder, "run", "scene.py", "-s", "500ms", "--mode", "sim_high_performance", "--json"
+    )
+    told = json.loads(done.stdout)
+    assert told["report"]["steps"] == {"Robot": 25, "Capture": 15}
+    assert told["statistics"]["callbacks"]["tick"]["steps"] == 25
+
+
+def test_a_failing_callback_is_exit_code_1(folder: Path) -> None:
+    """The user's traceback is shown, then what failed where, then the cure."""
+    done = mainspring(folder, "run", "scene.py:broken", "-s", "1")
+    assert done.returncode == 1
+    assert 'raise RuntimeError("no torque")' in done.stderr
+    assert "callback 'motor' raised RuntimeError: no torque" in done.stderr
+    assert "hint: the instant is incomplete" in done.stderr
+    assert "mainspring/clock/_manager" not in done.stderr.split("error: ")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "nope.toml"), "there is no scene file 'nope.toml'"),
+        (("run", "scene.py:bild"), "did you mean 'build'"),
+        (("run", "scene.py", "-s", "soon"), "no duration"),
+        (("run", "scene.py", "--mode", "warp"), "no time mode"),
+        (("check",), "name a scene file"),
+        (("nope",), "No such command"),
+    ],
+)
+def test_a_wrong_command_line_is_exit_code_2(
+    folder: Path, words: tuple[str, ...], said: str
+) -> None:
+    """What the user wrote wrongly is said in a line or two, without a traceback."""
+    done = mainspring(folder, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_exit_code_130(folder: Path) -> None:
+    """Ctrl-C ends a run cleanly, with its summary."""
+    done = mainspring(folder, "run", "scene.py:interrupts", "--mode", "sim_high_performance")
+    assert done.returncode == 128 + signal.SIGINT
+    assert "demo interrupted: 0.1 s simulated" in done.stdout
+
+
+def test_order_is_a_table(folder: Path) -> None:
+    """`order` lists everything in its resolved order, as a table or as JSON."""
+    rows = json.loads(mainspring(folder, "order", "scene.py", "--json").stdout)
+    assert [(r["phase"], r["name"], r["runner"]) for r in rows] == [(1, "tick", "Robot")]
+    assert "tick" in mainspring(folder, "order", "scene.py").stdout
+
+
+def test_timeline_draws_one_cycle(folder: Path) -> None:
+    """`timeline` shows 0, 20, 33, 40, 60, 67, 80, 100 ms; as SVG the shared ones are joined."""
+    lines = mainspring(folder, "timeline").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == (
+        ["ms", "0", "20", "33.333", "40", "60", "66.667", "80", "100"]
+    )
+    assert [line.split()[0] for line in lines if "shared" in line] == ["0", "100"]
+    assert mainspring(folder, "timeline", "--svg", "t.svg").returncode == 0
+    svg = (folder / "t.svg").read_text()
+    assert svg.count("<circle") == 10
+    assert svg.count('stroke-width="2"') == 2
+
+
+def test_completion_is_offered(folder: Path) -> None:
+    """Shell completion can be shown and installed."""
+    assert "--show-completion" in mainspring(folder, "--help").stdout

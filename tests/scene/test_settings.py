@@ -1,0 +1,267 @@
+"""Scene files: read whole or not at all, every fault at once, comments kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mainspring import Phase, SettingsError, TimeMode
+from mainspring.scene import (
+    SceneSettings,
+    json_schema,
+    load_scene,
+    open_scene,
+    read_settings,
+    write_settings,
+)
+from mainspring.scene._settings import parse_settings
+
+SCRIPTS = """
+from mainspring import Script, Subsystem
+
+class Arm(Script):
+    def __init__(self, gain=1.0):
+        self.gain = gain
+    def on_update(self, ts):
+        pass
+
+class Solver(Subsystem):
+    def step(self, context):
+        pass
+"""
+
+FULL = """\
+# A cell.
+[scene]
+name = "cell"            # shown in tables
+seed = 7
+mode = "game_realtime"
+frame_budget_ms = 8.5
+max_frame_delta_ms = 100
+frame_rate = "30000/1001"
+
+[[runner]]
+name = "Robot"
+rate = 500
+
+[[runner]]
+name = "Slow"  # half a hertz
+rate = 0.5
+
+[bindings.on_update]
+runner = "Slow"
+phase = "physics"
+priority = 3
+
+[bindings.on_free_pre_update]
+enabled = true
+
+[[script]]
+type = "parts_of_cell:Arm"
+name = "left"
+args = { gain = 2.5 }
+
+[[subsystem]]
+type = "parts_of_cell:Solver"
+runner = "Robot"
+phase = "export"
+priority = -1
+"""
+
+
+@pytest.fixture
+def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "parts_of_cell.py").write_text(SCRIPTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "cell.toml"
+    path.write_text(FULL)
+    return path
+
+
+def test_a_file_becomes_a_scene(cell: Path) -> None:
+    """Everything a file says is in the scene it builds."""
+    scene = load_scene(cell)
+    assert (scene.name, scene.seed, scene.time.mode) == ("cell", 7, TimeMode.GAME_REALTIME)
+    assert scene.time.frame_budget_ns == 8_500_000
+    assert scene.time.max_frame_delta_ns == 100_000_000
+    assert str(scene.time.frame_rate) == "30000/1001 Hz"
+    assert [(r.name, str(r.rate)) for r in scene.time.runners] == [
+        ("Robot", "500 Hz"),
+        ("Slow", "0.5 Hz"),
+    ]
+    binding = scene.bindings.on_update
+    assert (binding.runner.name, binding.phase, binding.priority) == ("Slow", Phase.PHYSICS, 3)
+    assert scene.bindings.on_free_pre_update.enabled
+    assert scene.scripts["left"].gain == 2.5  # type: ignore[attr-defined]
+    rows = [(r.phase, r.priority, r.name, r.runner) for r in scene.time.execution_order()]
+    assert rows == [
+        (Phase.PHYSICS, 3, "left.on_update", "Slow"),
+        (Phase.EXPORT, -1, "Solver", "Robot"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        ("[scene]\nsead = 1", 2, "scene.sead", "did you mean 'seed'"),
+        ("[scene]\nseed = 'x'", 2, "scene.seed", "an integer"),
+        ("[scene]\nseed = true", 2, "scene.seed", "an integer"),
+        ("[scene]\nmode = 'sim_realtme'", 2, "scene.mode", "did you mean 'sim_realtime'"),
+        ("[scene]\nframe_budget_ms = 0", 2, "scene.frame_budget_ms", "above 0"),
+        ("[[runner]]\nname = 'a'\nrate = -1", 3, "runner[0].rate", "above zero"),
+        ("[[runner]]\nname = 'a'", 1, "runner[0].rate", "no rate"),
+        ("[[runner]]\nrate = 3", 1, "runner[0].name", "no name"),
+        ("runner = 3", 1, "runner", "[[runner]]"),
+        ("[bindings.on_updte]\npriority = 1", 1, "bindings.on_updte", "did you mean 'on_update'"),
+        ("[bindings.on_update]\nphase = 'ctrl'", 2, "bindings.on_update.phase", "control"),
+        ("[bindings.on_update]\nrunner = 'Rbot'", 2, "bindings.on_update.runner", "'Robot'"),
+        ("[bindings.on_free_pre_update]\nrunner='Robot'", 2, "bindings.on_free_pre_update.runner",
+         "once a frame"),
+        ("[[script]]\nname = 'x'", 1, "script[0].type", "no type"),
+        ("[[script]]\ntype = 'no_such_module:X'", 2, "script[0].type", "cannot be imported"),
+        ("[[script]]\ntype = 'parts_of_cell:Amr'", 2, "script[0].type", "did you mean 'Arm'"),
+        ("[[script]]\ntype = 'parts_of_cell:Solver'", 2, "script[0].type", "subclass of Script"),
+        ("[[script]]\ntype = 'parts_of_cell:Arm'\nargs = {gian=1}", 3, "script[0].args", "gian"),
+        ("[[subsystem]]\ntype='parts_of_cell:Solver'\nrunner='X'", 3, "subsystem[0].runner",
+         "one of Robot, Capture"),
+        ("[scne]\nseed = 1", 1, "scne", "did you mean 'scene'"),
+        ("[scene\nseed = 1", 1, "the file", "TOML"),
+    ],
+)  # fmt: skip
+def test_a_fault_names_line_key_and_cure(
+    cell: Path, text: str, line: int, key: str, words: str
+) -> None:
+    """A fault says where it is, what was found, what is allowed, and the nearest valid name."""
+    cell.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load_scene(cell)
+    assert [(f.line, f.key) for f in caught.value.faults] == [(line, key)]
+    assert words in str(caught.value)
+
+
+def test_every_fault_is_told_at_once(cell: Path) -> None:
+    """A file with many faults is refused with all of them, in the order of their lines."""
+    cell.write_text("[scene]\nsead = 1\nmode = 3\n\n[[runner]]\nrate = 0\n\n[nope]\n")
+    with pytest.raises(SettingsError) as caught:
+        load_scene(cell)
+    assert [f.line for f in caught.value.faults] == [2, 3, 5, 6, 8]
+
+
+def test_nine_runners_are_too_many(cell: Path) -> None:
+    """A file has one to eight runners, each with a name of its own."""
+    cell.write_text("".join(f"[[runner]]\nname = 'r{i}'\nrate = 1\n" for i in range(9)))
+    with pytest.raises(SettingsError, match="1 to 8 runners"):
+        load_scene(cell)
+    cell.write_text("[[runner]]\nname = 'a'\nrate = 1\n" * 2)
+    with pytest.raises(SettingsError, match="a name of its own"):
+        load_scene(cell)
+
+
+def test_writing_keeps_comments_and_what_it_does_not_touch(cell: Path) -> None:
+    """Changed settings are written into the file; comments and order stay."""
+    settings = read_settings(cell)
+    settings.scene["seed"] = 8
+    settings.runner.append({"name": "IMU", "rate": 200})
+    settings.script[0]["args"]["gain"] = 3.5
+    del settings.bindings["on_free_pre_update"]
+    write_settings(settings, cell)
+    text = cell.read_text()
+    assert "# A cell." in text
+    assert "# shown in tables" in text
+    assert "# half a hertz" in text
+    again = read_settings(cell)
+    assert (again.scene, again.runner, again.script, again.bindings) == (
+        settings.scene,
+        settings.runner,
+        settings.script,
+        settings.bindings,
+    )
+
+
+def test_writing_nonsense_leaves_the_file_as_it_was(cell: Path) -> None:
+    """Settings that could not be read back are refused, and the file is not touched."""
+    settings = read_settings(cell)
+    settings.scene["seed"] = "seven"
+    with pytest.raises(SettingsError):
+        write_settings(settings, cell)
+    assert cell.read_text() == FULL
+    assert sorted(p.name for p in cell.parent.iterdir() if "toml" in p.name) == ["cell.toml"]
+
+
+names = st.text("abcdefgh -é", min_size=1, max_size=8).filter(str.strip)
+settings_strategy = st.builds(
+    SceneSettings,
+    scene=st.fixed_dictionaries(
+        {},
+        optional={
+            "name": names,
+            "seed": st.integers(-(2**40), 2**40),
+            "mode": st.sampled_from([m.value for m in TimeMode]),
+            "frame_budget_ms": st.floats(0.1, 1000),
+        },
+    ),
+    runner=st.lists(
+        st.fixed_dictionaries({"name": names, "rate": st.integers(1, 10_000)}),
+        min_size=1,
+        max_size=8,
+        unique_by=lambda row: row["name"],
+    ),
+    bindings=st.dictionaries(
+        st.sampled_from(["on_update", "on_late_update"]),
+        st.fixed_dictionaries(
+            {}, optional={"priority": st.integers(-9, 9), "enabled": st.booleans()}
+        ),
+        max_size=2,
+    ),
+)
+
+
+@given(first=settings_strategy, second=settings_strategy)
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, first: SceneSettings, second: SceneSettings
+) -> None:
+    """Any settings, written over any others, are read back as they were."""
+    path = tmp_path_factory.mktemp("scene") / "scene.toml"
+    for settings in (first, second):
+        write_settings(settings, path)
+        again = read_settings(path)
+        assert (again.scene, again.runner, again.bindings) == (
+            settings.scene,
+            settings.runner,
+            settings.bindings,
+        )
+
+
+def test_the_schema_is_published() -> None:
+    """The JSON Schema in the repository is the one the code makes."""
+    published = Path(__file__).parents[2] / "docs" / "reference" / "scene.schema.json"
+    assert json.loads(published.read_text()) == json_schema()
+
+
+def test_the_schema_and_the_checks_agree(cell: Path) -> None:
+    """What the checks let through, the schema lets through too."""
+    jsonschema = pytest.importorskip("jsonschema")
+    import tomlkit
+
+    jsonschema.validate(tomlkit.parse(FULL).unwrap(), json_schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"scene": {"sead": 1}}, json_schema())
+
+
+def test_a_scene_is_opened_by_what_names_it(cell: Path) -> None:
+    """A file, file.py:function and module:function all open."""
+    build = cell.parent / "builds.py"
+    build.write_text("from mainspring import Scene\ndef build():\n    return Scene('built')\n")
+    assert open_scene(str(cell)).name == "cell"
+    assert open_scene(str(build)).name == "built"
+    assert open_scene(f"{build}:build").name == "built"
+    assert open_scene("builds:build").name == "built"
+
+
+def test_text_without_a_file() -> None:
+    """Settings can be checked from text alone."""
+    assert parse_settings("").scene == {}
