@@ -79,9 +79,17 @@ _VALUE_TYPES: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]]
         lambda v: fractions.Fraction(*v),
     ),
     decimal.Decimal: ("decimal", str, decimal.Decimal),
-    datetime.datetime: ("datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.datetime: (
+        "datetime",
+        lambda v: [v.isoformat(), v.fold],
+        lambda v: datetime.datetime.fromisoformat(v[0]).replace(fold=v[1]),
+    ),
     datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
-    datetime.time: ("time", datetime.time.isoformat, datetime.time.fromisoformat),
+    datetime.time: (
+        "time",
+        lambda v: [v.isoformat(), v.fold],
+        lambda v: datetime.time.fromisoformat(v[0]).replace(fold=v[1]),
+    ),
     datetime.timedelta: (
         "timedelta",
         lambda v: [v.days, v.seconds, v.microseconds],
@@ -125,6 +133,13 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, np.generic):
         return msgspec.msgpack.Ext(_SCALAR, _pack([value.dtype.str, value.tobytes()]))
     if kind in _VALUE_TYPES:
+        if isinstance(getattr(value, "tzinfo", None), datetime.tzinfo) and not isinstance(
+            value.tzinfo, datetime.timezone
+        ):
+            raise StateError(
+                f"{path} is in the time zone {value.tzinfo}, whose rules may change",
+                hint="keep it in UTC, and the zone's name beside it",
+            )
         name, forward, _ = _VALUE_TYPES[kind]
         return _object("", name, _plain(forward(value), path))
     return _plain_object(value, path)

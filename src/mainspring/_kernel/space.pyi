@@ -3,6 +3,7 @@
 import numpy
 import numpy.typing
 
+
 class Grid:
     """A uniform grid over points, built again only when a point changed."""
 

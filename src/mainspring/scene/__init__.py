@@ -3,7 +3,7 @@
 Begin with `Scene`.
 """
 
-from mainspring.scene._entry import open_scene
+from mainspring.scene._entry import import_entry, open_scene
 from mainspring.scene._random import RandomStreams
 from mainspring.scene._scene import Scene
 from mainspring.scene._schema import json_schema
@@ -26,6 +26,7 @@ __all__ = [
     "Script",
     "SettingsError",
     "Subsystem",
+    "import_entry",
     "json_schema",
     "load_scene",
     "open_scene",
