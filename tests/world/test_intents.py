@@ -15,7 +15,7 @@ import world_twins
 from mainspring import InboxFullError, Input, Scene
 from mainspring.errors import StateError
 from mainspring.state import decode, encode
-from mainspring.world import IntentError, Outcome, World, WorldError
+from mainspring.world import IntentError, Outcome, World, WorldError, WorldSubsystem
 
 HERE = Path(__file__).parent
 
@@ -294,3 +294,25 @@ def test_saved_and_restored_in_the_middle_it_goes_on_the_same() -> None:
     assert fresh.hash() == straight.hash()
     assert fresh.part_hashes() == straight.part_hashes()
     assert fresh.world.spawn().id == straight.world.spawn().id
+
+
+# ---- a world from a scene file ---------------------------------------------------------------
+
+
+class Yard(WorldSubsystem):
+    def build(self, world: World) -> None:
+        world.component("health")
+        world.spawn(tags="gate", health=3)
+
+
+def test_a_subsystem_brings_a_world_along() -> None:
+    scene, other = Scene(), Scene()
+    for one in (scene, other):
+        one.add(Yard(entities_max=100))
+    assert scene.world.ids == ["ent_1"]
+    assert "world" in scene.parts
+    scene.advance(seconds=0.1)
+    scene.world.entity("ent_1").health = 9
+    other.restore(scene.save())
+    assert other.world.entity("ent_1").health == 9
+    assert other.hash() == scene.hash()

@@ -198,9 +198,13 @@ def broken(change: str) -> Any:
     elif change == "tags too few":
         saved["entities"]["tags"] = saved["entities"]["tags"][:1]
     elif change == "column too short":
-        parts["position"]["values"] = parts["position"]["values"][:1]
+        parts["position"]["data"] = parts["position"]["data"][:24]
     elif change == "another dtype":
-        parts["health"]["values"] = parts["health"]["values"].astype(np.float64)
+        parts["health"]["dtype"] = "<u2"
+    elif change == "column torn":
+        parts["position"]["data"] = parts["position"]["data"][:-3]
+    elif change == "no dtype at all":
+        parts["health"]["dtype"] = "what"
     elif change == "an unknown component":
         parts["wings"] = parts.pop("health")
     elif change == "another kind":
@@ -231,7 +235,9 @@ def broken(change: str) -> Any:
         "tags out of range",
         "tags too few",
         "column too short",
+        "column torn",
         "another dtype",
+        "no dtype at all",
         "an unknown component",
         "another kind",
         "structs cut off",

@@ -20,6 +20,7 @@ from mainspring.world._intents import Ticket
 from mainspring.world._query import Entities
 from mainspring.world._skills import Outcome, Skill, SkillContext, Skills
 from mainspring.world._space import Neighbors, SpatialIndex
+from mainspring.world._subsystem import WorldSubsystem
 from mainspring.world._table import EntityTable
 from mainspring.world._world import World
 from mainspring.world.log import (
@@ -115,6 +116,7 @@ __all__ = [
     "VerifyReport",
     "World",
     "WorldError",
+    "WorldSubsystem",
     "bisect_commits",
     "bisect_log",
     "compact",

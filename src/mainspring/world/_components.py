@@ -31,7 +31,7 @@ from mainspring.world._memory import Rows
 from mainspring.world._structs import StructCodec
 from mainspring.world._table import EntityTable, entity_id
 
-__all__ = ["Column", "Components", "Structs", "component_name"]
+__all__ = ["Column", "Components", "Structs", "component_name", "saved_values"]
 
 BASE = {
     "position": ((3,), (0.0, 0.0, 0.0)),
@@ -186,11 +186,22 @@ class Column(_Component):
             journal.record(lambda: rows.full.__setitem__(slice(len(old)), old))
 
     def save(self) -> dict[str, Any]:
-        values = self.rows.full[: len(self._table)].copy()
-        return {"kind": "column", "present": self._save_presence(), "values": values}
+        # As bytes, not as an array: of all that is saved a column is the largest, and bytes are
+        # copied into the encoded state once where an array is copied three times.
+        dtype = self.rows.dtype
+        return {
+            "kind": "column",
+            "present": self._save_presence(),
+            "dtype": dtype.str if dtype.names is None else dtype.descr,
+            "shape": list(self.rows.shape),
+            "data": self.rows.full[: len(self._table)].tobytes(),
+        }
 
     def check(self, state: dict[str, Any], count: int) -> None:
-        values = state["values"]
+        try:
+            values = saved_values(state)
+        except (TypeError, ValueError) as error:
+            raise ComponentError(f"the saved {self.name} cannot be read: {error}") from error
         expected = (count, *self.rows.shape)
         if values.shape != expected or values.dtype != self.rows.dtype:
             raise ComponentError(
@@ -204,7 +215,7 @@ class Column(_Component):
             self.rows.replace(self.rows.full[:0], same_rows=same_rows)
             self.rows.clear(0, count)
         else:
-            self.rows.replace(state["values"], same_rows=same_rows)
+            self.rows.replace(saved_values(state), same_rows=same_rows)
         _apply_presence(self._presence, state, count, same_rows=same_rows)
 
 
@@ -310,6 +321,12 @@ class Structs(_Component):
         numbers = [] if state is None else self._table.numbers[state["present"]].tolist()
         self._values.clear()
         self._values.update(zip(numbers, values, strict=True))
+
+
+def saved_values(state: dict[str, Any]) -> NDArray[Any]:
+    """The values of a saved column, a row each; not to be written."""
+    values: NDArray[Any] = np.frombuffer(state["data"], dtype=np.dtype(state["dtype"]))
+    return values.reshape(-1, *state["shape"])
 
 
 def _apply_presence(

@@ -35,7 +35,7 @@ from mainspring.scene import RandomStreams, Scene
 from mainspring.world._approvals import Approvals
 from mainspring.world._arguments import plain
 from mainspring.world._calls import Calls
-from mainspring.world._components import Components
+from mainspring.world._components import Components, saved_values
 from mainspring.world._entity import Entity
 from mainspring.world._errors import SkillError, WorldError
 from mainspring.world._intents import Ticket, Tickets
@@ -516,8 +516,8 @@ class World:
             present = saved["present"]
             owners = ids if present is None else [i for i, p in zip(ids, present, strict=True) if p]
             if saved["kind"] == "column":
-                values = saved["values"] if present is None else saved["values"][present]
-                values = values.tolist()
+                column = saved_values(saved)
+                values = (column if present is None else column[present]).tolist()
             elif saved["quick"]:
                 values = msgspec.msgpack.decode(saved["data"])
             else:
