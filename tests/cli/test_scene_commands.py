@@ -139,3 +139,35 @@ def test_timeline_draws_one_cycle(folder: Path) -> None:
 def test_completion_is_offered(folder: Path) -> None:
     """Shell completion can be shown and installed."""
     assert "--show-completion" in mainspring(folder, "--help").stdout
+
+
+@pytest.mark.parametrize("target", ["scene.py", "scene.py:build", "cell.toml"])
+def test_a_recorded_run_is_replayed(folder: Path, target: str) -> None:
+    """`run --log` keeps what `replay` needs, whatever names the scene."""
+    (folder / "parts.py").write_text(
+        "from mainspring import Script\n"
+        "class Arm(Script):\n"
+        "    def on_update(self, ts):\n"
+        "        self.angle = getattr(self, 'angle', 0.0) + ts\n"
+    )
+    (folder / "cell.toml").write_text('[[script]]\ntype = "parts:Arm"\n')
+    words = ("run", target, "-s", "3", "--mode", "sim_high_performance", "--log", "run.world")
+    assert mainspring(folder, *words).returncode == 0
+    done = mainspring(folder, "replay", "run.world")
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "identical"), done.stderr
+    assert mainspring(folder, "verify", "run.world").returncode == 0
+
+
+def test_import_and_export_tell_projects_from_logs(folder: Path) -> None:
+    """One command each: a folder is a project, a file a log."""
+    words = ("run", "scene.py", "-s", "1", "--mode", "sim_high_performance", "--log", "run.world")
+    mainspring(folder, *words)
+    assert mainspring(folder, "export", "run.world").returncode == 0
+    assert mainspring(folder, "import", "run.jsonl", "copy.world").returncode == 0
+    assert (folder / "copy.world").read_bytes()[:15] == b"SQLite format 3"
+    assert mainspring(folder, "new", "cell").returncode == 0
+    assert mainspring(folder, "export", "cell", "cell.zip").returncode == 0
+    (folder / "elsewhere").mkdir()
+    assert mainspring(folder, "import", "cell.zip", "elsewhere").returncode == 0
+    assert any((folder / "elsewhere").iterdir())
+    assert mainspring(folder, "import", "nope.zip").returncode == 2

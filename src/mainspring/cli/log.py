@@ -1,5 +1,5 @@
-"""`mainspring replay`, `resume`, `open`, `diff`, `bisect`, `verify`, `log`, `compact`, `export`,
-`import`: recorded runs from the command line.
+"""`mainspring replay`, `resume`, `open`, `diff`, `bisect`, `verify`, `log`, `compact`:
+recorded runs from the command line.
 
 Exit codes as everywhere: 0 the same, whole, done; 1 different or damaged; 2 a wrong command line
 or file.
@@ -32,8 +32,6 @@ def register(app: typer.Typer) -> None:
     app.command()(verify)
     app.command("log")(log_)
     app.command()(compact)
-    app.command()(export)
-    app.command("import")(import_)
 
 
 def replay(
@@ -251,26 +249,6 @@ def compact(
             f"{log}: records {report.first} to {report.last} moved to {report.archive}; "
             f"{report.bytes_before} bytes are now {report.bytes_after} and {report.bytes_archive}"
         )
-
-
-def export(
-    log: Log,
-    target: Annotated[Path, typer.Argument(help="The text file; .gz compresses it.")],
-) -> None:
-    """Writes a log as text, one JSON object a line."""
-    from mainspring.world import export_log
-
-    typer.echo(f"{target}: {export_log(log, target)} records")
-
-
-def import_(
-    source: Annotated[Path, typer.Argument(help="A text file that `export` wrote.")],
-    log: Annotated[Path, typer.Argument(help="The log to make.", metavar="LOG")],
-) -> None:
-    """Makes a log out of its text, every record checked."""
-    from mainspring.world import import_log
-
-    typer.echo(f"{log}: {import_log(source, log)} records")
 
 
 # ---------------------------------------------------------------- showing

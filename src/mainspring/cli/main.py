@@ -18,7 +18,7 @@ from mainspring.errors import MainspringError
 __all__ = ["app", "main"]
 
 # Which module adds which commands, in the order `mainspring --help` shows them.
-_MODULES = ("scene", "project", "log", "graph", "capture")
+_MODULES = ("scene", "project", "log", "exchange", "graph", "capture")
 
 app = typer.Typer(
     name="mainspring",

@@ -1,4 +1,4 @@
-"""`new`, `import`, `export`, `save-as`, `assets`, `reports` and `vault`: projects and what they are made of.
+"""`new`, `save-as`, `assets`, `reports` and `vault`: projects and what they are made of.
 
 Each does one job, shows its progress, can be cancelled with Ctrl-C, and leaves nothing behind
 when it fails.
@@ -32,8 +32,6 @@ NameOption = Annotated[str | None, typer.Option(help="What it shall be called.")
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("new")(new)
-    app.command("import")(import_)
-    app.command("export")(export)
     app.command("save-as")(save_as)
     assets = typer.Typer(help="The assets of a project.", no_args_is_help=True)
     assets.command("add")(assets_add)
@@ -69,38 +67,31 @@ def new(
     typer.echo(f"next: cd {path} && mainspring run scenes/main.toml")
 
 
-def import_(
-    archive: Annotated[Path, typer.Argument(help="What `mainspring export` wrote.")],
-    into: Annotated[Path, typer.Option(help="The folder to put the project in.")] = Path(),
-    name: NameOption = None,
-) -> None:
-    """Make a project of an archive."""
+def import_project(archive: Path, into: Path, name: str | None) -> None:
+    """Makes a project of an archive."""
     from mainspring.project import ImportProjectJob
 
     typer.echo(f"imported {_run(lambda: ImportProjectJob.start(archive, into, name=name))}")
 
 
-def export(
-    project: Annotated[Path, typer.Argument(help="The project's folder.")],
-    archive: Annotated[
-        Path | None, typer.Argument(help="The file to write; the project's name if not given.")
-    ] = None,
-    include: Annotated[list[str] | None, typer.Option(help="Only files like this.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="No files like this.")] = None,
-    runs: Annotated[bool, typer.Option("--runs", help="Take the runs along.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+def export_project(
+    project: Path,
+    archive: Path | None,
+    include: list[str],
+    exclude: list[str],
+    runs: bool,
+    overwrite: bool,
 ) -> None:
-    """Write a project into an archive."""
+    """Writes a project into an archive."""
     from mainspring.project import ExportProjectJob, Project
 
     opened = Project.open(project)
-    destination = archive or Path(f"{opened.name}.zip")
     done = _run(
         lambda: ExportProjectJob.start(
             opened,
-            destination,
-            include=tuple(include or ["*"]),
-            exclude=tuple(exclude or []),
+            archive or Path(f"{opened.name}.zip"),
+            include=tuple(include),
+            exclude=tuple(exclude),
             runs=runs,
             overwrite=overwrite,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,14 @@ __all__ = ["register"]
 Target = Annotated[
     str, typer.Argument(help="A scene file, file.py:function or module:function.", metavar="SCENE")
 ]
+
+
+class Durability(enum.StrEnum):
+    """When a recorded run waits for the disk."""
+
+    instant = "instant"
+    group = "group"
+    none = "none"
 
 
 def register(app: typer.Typer) -> None:
@@ -31,13 +40,20 @@ def run(
     mode: Annotated[str | None, typer.Option(help="The time mode, instead of the scene's.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar in a terminal.")] = True,
+    log: Annotated[
+        Path | None, typer.Option(help="Record the run into this file, for replay.")
+    ] = None,
+    durability: Annotated[
+        Durability,
+        typer.Option(help="With --log, when a run waits for the disk: instant, group, none."),
+    ] = Durability.group,
 ) -> None:
     """Runs a scene until its end or Ctrl-C."""
     import msgspec
     from rich.console import Console
 
     from mainspring.cli._show import parse_seconds, run_progress
-    from mainspring.clock import RunEnd
+    from mainspring.clock import RunEnd, TimeMode
     from mainspring.scene import open_scene
 
     try:
@@ -45,16 +61,26 @@ def run(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--seconds") from None
     opened = open_scene(scene)
+    if mode is not None:
+        opened.time.mode = TimeMode.parse(mode)
+    recorder = None
+    if log is not None:
+        from mainspring.world import record
+
+        entry = None if scene.endswith(".toml") else scene if ":" in scene else f"{scene}:build"
+        recorder = record(opened, log, durability=durability.value, entry=entry)
     console = Console(stderr=True)
     shown = progress and not as_json and console.is_terminal
     try:
         with run_progress(console, opened.time, span, shown) as tell:
-            report = opened.run(
-                None if span is None else _exact_seconds(span), mode=mode, progress=tell
-            )
-    finally:
-        if opened.time.failure is None:
-            opened.stop()
+            report = opened.run(None if span is None else _exact_seconds(span), progress=tell)
+    except BaseException as error:
+        if recorder is not None:
+            recorder.close("failed", error)
+        raise
+    if recorder is not None:
+        recorder.close(str(report.reason))
+    opened.stop()
     if as_json:
         statistics = opened.time.statistics()
         told = {"report": report, "statistics": statistics}

@@ -76,6 +76,8 @@ class Scene:
         self._places: dict[tuple[str, str], Registration | FreeRegistration] = {}
         self.settings: SceneSettings | None = None
         """What its scene file said, when it came from one."""
+        self.source: str | None = None
+        """The scene file it came from."""
         self._started = False
         self._initial: dict[str, bytes | StateError] = {}
 

@@ -47,7 +47,9 @@ class SceneSettings(msgspec.Struct):
 def load_scene(path: str | os.PathLike[str]) -> Scene:
     """Builds the scene a file describes."""
     path = Path(path)
-    return build(read_settings(path), folder=path.resolve().parent)
+    scene = build(read_settings(path), folder=path.resolve().parent)
+    scene.source = str(path.resolve())
+    return scene
 
 
 def read_settings(path: str | os.PathLike[str]) -> SceneSettings:
