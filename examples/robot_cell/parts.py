@@ -65,8 +65,8 @@ class Tracker(Script):
         """One step of control."""
         now = self.context.time / 1e9
         target = target_at(now)
-        self._arm.write_poses("target", target)
         self.error = float(np.linalg.norm(self._arm.tool() - target))
+        self._arm.write_poses("target", target)
         # The servo holds for a step: aim at where the target will be at its end.
         found = self._ik.solve(target_at(now + ts), self.DOWN, start=self.joints)
         self.unsolved += not found.converged

@@ -1,4 +1,4 @@
-"""Bodies as entities: after every step, poses and velocities go into the world's columns.
+"""Bodies as entities: poses and velocities go into the world's columns.
 
 Each body of a solver is an entity with the tags `body` and the solver's name, and a `body_of`
 component that says which one. The columns are written by the solver itself, straight into the
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from mainspring.clock import Phase, StepContext
 from mainspring.physics._errors import PhysicsError
 from mainspring.physics._sensor import find_solver
 from mainspring.physics._solver import Solver
@@ -32,8 +33,13 @@ class BodyOf(msgspec.Struct, frozen=True):
 class PoseBinding(Subsystem):
     """Makes an entity of each body of a solver and keeps its columns up to date.
 
-    The scene's world is used, or made when there is none yet.
+    It writes at the end of the Physics phase of its runner: the solver's own for every step, a
+    slower one where nobody looks that often. The scene's world is used, or made when there is
+    none yet.
     """
+
+    default_phase = Phase.PHYSICS
+    default_priority = 1000  # after the solvers of the same instant
 
     def __init__(
         self,
@@ -54,8 +60,9 @@ class PoseBinding(Subsystem):
     def attach(self, scene: Scene) -> None:
         """Finds the solver and the world, and makes the entities."""
         self.solver = solver = find_solver(scene, self._wanted, self.name)
-        if solver._publish is not None:
-            raise PhysicsError(f"solver {solver.name!r} shows its bodies in a world already")
+        for other in scene.subsystems.values():
+            if isinstance(other, PoseBinding) and other is not self and other.solver is solver:
+                raise PhysicsError(f"solver {solver.name!r} shows its bodies in a world already")
         world = scene.parts.get("world")
         self.world = world if isinstance(world, World) else World(scene)
         if self.world.components.find("body_of") is None:
@@ -67,15 +74,18 @@ class PoseBinding(Subsystem):
         for row, (entity, body) in enumerate(zip(made, solver.bodies, strict=True)):
             entity.set(BodyOf(solver.name, body))
             self._numbers[row] = int(entity.id.removeprefix("ent_"))
-        solver._publish = self.write
         self.write()
 
     def entity(self, body: str) -> Entity:
         """The entity of a body."""
         return self.world.entity(f"ent_{self._numbers[self.solver.row(body)]}")
 
+    def step(self, context: StepContext) -> None:
+        """One step of its runner."""
+        self.write()
+
     def write(self) -> None:
-        """Write the columns now. The solver calls it after each step."""
+        """Write the columns now."""
         world, solver = self.world, self.solver
         table = world.table
         seen = (table.version, table.layout)

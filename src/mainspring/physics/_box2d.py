@@ -142,12 +142,14 @@ class Box2D(ReplayedSolver):
         """The turn of every body about z in radians, whole turns counted."""
         return np.fromiter(map(self._angle_of, self._objects), np.float64, len(self._objects))
 
-    def _write_poses(self, rows: Rows, position: Array, rotation: Array) -> None:
-        for row, where, (w, _, _, z) in zip(
-            rows.tolist(), position.tolist(), rotation.tolist(), strict=True
-        ):
+    def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
+        for place, (row, where) in enumerate(zip(rows.tolist(), position.tolist(), strict=True)):
             body = self._objects[row]
-            body.transform = ((where[0], where[1]), 2 * math.atan2(z, w))
+            angle = body.angle
+            if rotation is not None:
+                w, _, _, z = rotation[place].tolist()
+                angle = 2 * math.atan2(z, w)
+            body.transform = ((where[0], where[1]), angle)
             body.awake = True
 
     def _write_velocities(self, rows: Rows, linear: Array, angular: Array) -> None:

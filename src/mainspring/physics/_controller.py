@@ -18,7 +18,7 @@ from mainspring.physics._errors import PhysicsError
 from mainspring.physics._mujoco import MuJoCo
 from mainspring.physics._sensor import find_solver
 from mainspring.physics._sensors import JointState, articulated
-from mainspring.physics._solver import Array, Solver
+from mainspring.physics._solver import Array, Solver, finite
 from mainspring.scene import Scene, Subsystem
 
 __all__ = ["Controller", "PdController"]
@@ -104,6 +104,7 @@ class PdController(Controller):
         self.kp = np.broadcast_to(np.asarray(kp, dtype=np.float64), count).copy()
         self.kd = np.broadcast_to(np.asarray(kd, dtype=np.float64), count).copy()
         self.max_force = np.broadcast_to(np.asarray(most, dtype=np.float64), count).copy()
+        self.min_force = -self.max_force
         self.target = self.solver.joint_positions()[self.columns]
         self.target_velocity = np.zeros(count)
         self.target_acceleration = np.zeros(count)
@@ -139,8 +140,8 @@ class PdController(Controller):
         )
 
     def _checked(self, what: str, value: npt.ArrayLike, count: int) -> Array:
-        given = np.array(value, dtype=np.float64).reshape(-1)
-        if given.shape != (count,) or not np.isfinite(given).all():
+        given = np.array(value, dtype=np.float64)
+        if given.shape != (count,) or not finite(given):
             raise PhysicsError(
                 f"controller {self.name!r}: a target {what} of {given} for {count} joints",
                 hint="one finite number a joint",
@@ -164,7 +165,8 @@ class PdController(Controller):
             forces = wanted + solver.gravity_forces()[columns]
         else:
             forces = wanted
-        np.clip(forces, -self.max_force, self.max_force, out=self.forces)
+        np.maximum(forces, self.min_force, out=self.forces)
+        np.minimum(self.forces, self.max_force, out=self.forces)
         solver.set_joint_forces(columns, self.forces)
 
     def save(self) -> Any:

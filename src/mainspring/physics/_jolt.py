@@ -136,11 +136,13 @@ class Jolt(ReplayedSolver):
         linear[...] = np.frombuffer(world.velocities, np.float32).reshape(-1, 4)[:, :3]
         angular[...] = np.frombuffer(world.angular_velocities, np.float32).reshape(-1, 4)[:, :3]
 
-    def _write_poses(self, rows: Rows, position: Array, rotation: Array) -> None:
-        for row, where, (w, x, y, z) in zip(
-            rows.tolist(), position.tolist(), rotation.tolist(), strict=True
-        ):
-            self.world.set_transform(self._handles[row], tuple(where), (x, y, z, w))
+    def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
+        for place, (row, where) in enumerate(zip(rows.tolist(), position.tolist(), strict=True)):
+            if rotation is None:
+                self.world.set_position(self._handles[row], *where)
+            else:
+                w, x, y, z = rotation[place].tolist()
+                self.world.set_transform(self._handles[row], tuple(where), (x, y, z, w))
             self.world.activate(self._handles[row])
         self.world.step(0.0)
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from mainspring import state
 from mainspring.physics._errors import ModelError, PhysicsError, RestoreError, UnknownNameError
+from mainspring.physics._rotation import cross
 from mainspring.physics._solver import (
     CONTACT,
     Array,
@@ -69,6 +70,8 @@ class MuJoCo(Solver):
         self._sig = int(mj.mjtState.mjSTATE_INTEGRATION)
         self._state_size = mj.mj_stateSize(m, self._sig)
         self._splits = int(m.opt.integrator) != int(mj.mjtIntegrator.mjINT_RK4)
+        self._roots = m.body_rootid[1:].astype(np.intp)
+        self._mocap: list[int] = m.body_mocapid[1:].tolist()
         self._rays = _RayBuffers(0)
         self._probe: Any = None
         self._begin()
@@ -80,7 +83,7 @@ class MuJoCo(Solver):
         # The acceleration sensors and the warm start need one whole forward pass.
         mj.mj_forward(m, d)
         mj.mj_step1(m, d)
-        self._stale = False
+        self._stale = self._moved = False
         self._listen()
 
     def _listen(self) -> None:
@@ -108,9 +111,8 @@ class MuJoCo(Solver):
 
     def _advance(self, count: int) -> None:
         m, d = self.model, self.data
-        if self._stale:
-            self._step1(m, d)
-            self._stale = False
+        if self._stale or self._moved:
+            self.refresh()
         if self._splits:
             self._step2(m, d)
             if count > 1:
@@ -137,40 +139,49 @@ class MuJoCo(Solver):
 
     def refresh(self) -> None:
         """Bring what is derived from positions up to date after they were written."""
-        if self._stale:
+        if self._stale or self._moved:
             self._step1(self.model, self.data)
-            self._stale = False
+            self._stale = self._moved = False
+
+    # Two reasons to refresh: `_stale`, joints were written; `_moved`, mocap bodies were, which
+    # joints do not feel before the next step.
 
     # Bodies.
 
     def _read_poses(self, position: Array, rotation: Array) -> None:
-        if self._stale:
+        if self._stale or self._moved:
             self.refresh()
         position[...] = self.data.xpos[1:]
         rotation[...] = self.data.xquat[1:]
 
     def _read_velocities(self, linear: Array, angular: Array) -> None:
-        if self._stale:
+        if self._stale or self._moved:
             self.refresh()
         # cvel is measured at the centre of mass of each body's tree; move it to the body's own.
-        m, d = self.model, self.data
-        angular[...] = d.cvel[1:, :3]
-        arm = d.xipos[1:] - d.subtree_com[m.body_rootid[1:]]
-        linear[...] = d.cvel[1:, 3:] + np.cross(angular, arm)
+        d = self.data
+        spin = d.cvel[1:, :3]
+        arm = d.xipos[1:] - d.subtree_com.take(self._roots, 0)
+        angular[...] = spin
+        np.add(d.cvel[1:, 3:], cross(spin, arm), out=linear)
 
-    def _write_poses(self, rows: Rows, position: Array, rotation: Array) -> None:
+    def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
         m, d = self.model, self.data
-        for row, where, turned in zip(rows.tolist(), position, rotation, strict=True):
-            mocap = int(m.body_mocapid[row + 1])
+        for place, row in enumerate(rows.tolist()):
+            mocap = self._mocap[row]
             if mocap >= 0:
-                d.mocap_pos[mocap], d.mocap_quat[mocap] = where, turned
-            else:
-                start = int(m.jnt_qposadr[self._free_joint(row)])
-                d.qpos[start : start + 3], d.qpos[start + 3 : start + 7] = where, turned
-        self._stale = True
+                d.mocap_pos[mocap] = position[place]
+                if rotation is not None:
+                    d.mocap_quat[mocap] = rotation[place]
+                self._moved = True
+                continue
+            start = int(m.jnt_qposadr[self._free_joint(row)])
+            d.qpos[start : start + 3] = position[place]
+            if rotation is not None:
+                d.qpos[start + 3 : start + 7] = rotation[place]
+            self._stale = True
 
     def _write_velocities(self, rows: Rows, linear: Array, angular: Array) -> None:
-        if self._stale:
+        if self._stale or self._moved:
             self.refresh()  # which way a body points decides what its spin is
         for row, moved, spun in zip(rows.tolist(), linear, angular, strict=True):
             start = int(self.model.jnt_dofadr[self._free_joint(row)])
@@ -299,7 +310,7 @@ class MuJoCo(Solver):
     # Contacts and rays.
 
     def _touching(self) -> frozenset[tuple[int, int]]:
-        if self._stale:
+        if self._stale or self._moved:
             self.refresh()
         contact = self.data.contact
         body = self.model.geom_bodyid
@@ -311,7 +322,7 @@ class MuJoCo(Solver):
     def contacts(self) -> npt.NDArray[Any]:
         """Every contact of now; forces are those the engine would apply now."""
         mj, m = self._mj, self.model
-        if self._stale:
+        if self._stale or self._moved:
             self.refresh()
         # Forces need a forward pass, which would touch the warm start: it runs on a copy.
         if self._probe is None:
@@ -337,7 +348,7 @@ class MuJoCo(Solver):
         self, origins: Array, directions: Array, max_distance: float, ignored: int | None
     ) -> RayHits:
         mj, m, d = self._mj, self.model, self.data
-        if self._stale:
+        if self._stale or self._moved:
             self.refresh()
         count = len(directions)
         if self._rays.count != count:
@@ -368,11 +379,11 @@ class MuJoCo(Solver):
         saved = np.empty(self._state_size)
         mj.mj_getState(m, d, saved, self._sig)
         # What the last step measured is seen by sensors, so it is state too.
-        return [saved, np.array(d.sensordata), np.array(d.qacc), self._stale]
+        return [saved, np.array(d.sensordata), np.array(d.qacc), self._stale, self._moved]
 
     def _restore(self, saved: Any) -> None:
         mj, m, d = self._mj, self.model, self.data
-        values, sensed, acceleration, stale = saved
+        values, sensed, acceleration, stale, moved = saved
         if len(values) != self._state_size:
             raise RestoreError(
                 f"the snapshot of solver {self.name!r} has {len(values)} numbers, "
@@ -381,7 +392,7 @@ class MuJoCo(Solver):
         mj.mj_setState(m, d, np.ascontiguousarray(values), self._sig)
         mj.mj_step1(m, d)
         self._keep_accelerations(sensed, acceleration)
-        self._stale = bool(stale)
+        self._stale, self._moved = bool(stale), bool(moved)
         self._listen()
 
     def _keep_accelerations(self, sensed: Array, acceleration: Array) -> None:

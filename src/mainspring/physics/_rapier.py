@@ -135,13 +135,12 @@ class Rapier(Solver):
             parts = chain.from_iterable(map(self._parts_of, map(get, self._views)))
             out[...] = np.fromiter(parts, np.float64, 3 * count).reshape(count, 3)
 
-    def _write_poses(self, rows: Rows, position: Array, rotation: Array) -> None:
-        r3 = self._r3
-        for row, where, turned in zip(
-            rows.tolist(), position.tolist(), rotation.tolist(), strict=True
-        ):
-            view = self._views[row]
-            view.position = _pose(r3, where, turned)
+    def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
+        for place, (row, where) in enumerate(zip(rows.tolist(), position.tolist(), strict=True)):
+            if rotation is None:
+                self._views[row].translation = tuple(where)
+            else:
+                self._views[row].position = _pose(self._r3, where, rotation[place].tolist())
             self.world.wake_up(self._handles[row])
 
     def _write_velocities(self, rows: Rows, linear: Array, angular: Array) -> None:

@@ -89,6 +89,8 @@ class ReplayedSolver(Solver):
             self._dt = float(first[0])
         elif kind == "poses":
             self._write_poses(rows, first, second)
+        elif kind == "positions":
+            self._write_poses(rows, first, None)
         elif kind == "velocities":
             self._write_velocities(rows, first, second)
         elif kind == "controls":

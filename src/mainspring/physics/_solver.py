@@ -11,8 +11,8 @@ The promise, the same for every engine:
 - a state that is no longer finite ends the run with a `DivergenceError`.
 
 The order of a step is P1 fit the engine's step to the runner's, P2 hand over forces,
-P3 the engine steps, P4 forces end, P5 the check for divergence, P6 the last good snapshot,
-P7 poses go into the world's columns.
+P3 the engine steps, P4 forces end, P5 the check for divergence, P6 the last good snapshot.
+Poses go into the world's columns by a `PoseBinding`, at the rate of its own runner.
 
 Positions are metres (n, 3), rotations unit quaternions w, x, y, z (n, 4), both float64. Row -1
 is what belongs to no body: MuJoCo's world, for one.
@@ -24,7 +24,7 @@ import enum
 import importlib
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -110,6 +110,12 @@ def require(module: str, feature: str, extra: str) -> Any:
         raise MissingExtraError(feature, extra) from error
 
 
+def finite(values: Array) -> bool:
+    """Whether all are finite. One product tells for a few numbers, at a third of the cost."""
+    flat = values.ravel()
+    return bool(flat.dot(flat) < np.inf) or bool(np.isfinite(values).all())
+
+
 class Solver(Subsystem):
     """The base of every engine's adapter. Subclasses fill in the methods with an underscore."""
 
@@ -147,7 +153,6 @@ class Solver(Subsystem):
         self._force_rows: list[int] = []
         self._wrenches: list[tuple[float, ...]] = []
         self._touched: frozenset[tuple[int, int]] = frozenset()
-        self._publish: Callable[[], None] | None = None
         self._claims: dict[str, str] = {}
         self.steps = 0
         """Engine steps since the start."""
@@ -155,6 +160,7 @@ class Solver(Subsystem):
         """How often the bodies were put back to their start: sensors forget what was before."""
         self._load(model)
         self._row_of = {body: row for row, body in enumerate(self.bodies)}
+        self._all_rows = np.arange(len(self.bodies))
         self._good = (0, self.save())
 
     # The engine's side.
@@ -187,7 +193,8 @@ class Solver(Subsystem):
     def _read_velocities(self, linear: Array, angular: Array) -> None: ...
 
     @abstractmethod
-    def _write_poses(self, rows: Rows, position: Array, rotation: Array) -> None: ...
+    def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
+        """Without `rotation`, bodies keep theirs."""
 
     @abstractmethod
     def _write_velocities(self, rows: Rows, linear: Array, angular: Array) -> None: ...
@@ -248,8 +255,6 @@ class Solver(Subsystem):
         if steps >= self._good_until:  # P6
             self._good_until = steps + self._good_every
             self._good = (context.time, self.save())
-        if self._publish is not None:  # P7
-            self._publish()
 
     def advance(self, count: int = 1) -> None:
         """Step the bare engine, outside any scene, by its own step (1/60 s when none is set)."""
@@ -266,8 +271,6 @@ class Solver(Subsystem):
         self.steps += count
         if not self._finite():
             self._raise_diverged(0)
-        if self._publish is not None:
-            self._publish()
 
     def _step_with_forces(self) -> None:
         rows, wrenches = self._force_rows, self._wrenches
@@ -323,7 +326,8 @@ class Solver(Subsystem):
     def rows(self, bodies: str | int | Sequence[str | int] | Rows) -> Rows:
         """The rows of names, rows, or a mixture; one or many."""
         if isinstance(bodies, str):
-            return np.array([self.row(bodies)], dtype=np.intp)
+            row = self.row(bodies)
+            return self._all_rows[row : row + 1]
         if isinstance(bodies, np.ndarray):
             found = bodies.astype(np.intp, copy=False).reshape(-1)
         else:
@@ -405,13 +409,14 @@ class Solver(Subsystem):
         rows = self.rows(bodies)
         where = self._checked("position", position, (len(rows), 3))
         if rotation is None:
-            turned = self.poses()[1][rows]
-        else:
-            turned = self._checked("rotation", rotation, (len(rows), 4))
-            norms = np.linalg.norm(turned, axis=1, keepdims=True)
-            if not (norms > 0).all():
-                raise PhysicsError(f"solver {self.name!r}: a rotation has length zero")
-            turned = turned / norms
+            self._record("positions", rows, where, where)
+            self._write_poses(rows, where, None)
+            return
+        turned = self._checked("rotation", rotation, (len(rows), 4))
+        norms = np.linalg.norm(turned, axis=1, keepdims=True)
+        if not (norms > 0).all():
+            raise PhysicsError(f"solver {self.name!r}: a rotation has length zero")
+        turned /= norms
         self._record("poses", rows, where, turned)
         self._write_poses(rows, where, turned)
 
@@ -467,17 +472,17 @@ class Solver(Subsystem):
             ) from None
 
     def _checked(self, what: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-        given = np.asarray(values, dtype=np.float64)
-        if given.ndim < len(shape) and given.shape == shape[1:]:
-            given = np.broadcast_to(given, shape)  # one for all
+        given = np.array(values, dtype=np.float64)
         if given.shape != shape:
-            raise PhysicsError(f"solver {self.name!r}: {what} is {given.shape}, wanted {shape}")
-        if not np.isfinite(given).all():
+            if given.shape != shape[1:]:
+                raise PhysicsError(f"solver {self.name!r}: {what} is {given.shape}, wanted {shape}")
+            given = np.tile(given, (shape[0], *(1 for _ in shape[1:])))  # one for all
+        if not finite(given):
             raise PhysicsError(
                 f"solver {self.name!r}: {what} is not finite",
                 hint="look at what computed it: the engine was not told",
             )
-        return given.copy()
+        return given
 
     def _record(self, kind: str, rows: Rows, first: Array, second: Array) -> None:
         """Remember what was written. Only engines that are replayed from the start need it."""
@@ -548,8 +553,6 @@ class Solver(Subsystem):
         self.steps = 0
         self._force_rows, self._wrenches = [], []
         self._touched = frozenset()
-        if self._publish is not None:
-            self._publish()
 
     @abstractmethod
     def _reset(self) -> None: ...
