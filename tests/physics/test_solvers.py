@@ -8,12 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from physics_worlds import ENGINES, build, installed, stir
+from physics_worlds import ENGINES, build, installed, needs, stir
 
 from mainspring import Scene
 from mainspring.physics import (
     CONTACT,
     DivergenceError,
+    MuJoCo,
     PhysicsError,
     Restore,
     RestoreError,
@@ -392,3 +393,27 @@ def test_several_solvers_share_a_scene() -> None:
     one, other = cell(), cell()
     assert len(one.subsystems) >= 3
     assert one.part_hashes() == other.part_hashes()
+
+
+@pytest.mark.parametrize("solid", [False, True])
+def test_moving_mocap_bodies_steps_as_the_engine_does(solid: bool) -> None:
+    """With a ghost or a solid obstacle moved at every step, the bits are those of `mj_step`."""
+    needs("mujoco")
+    import mujoco
+
+    flags = "" if solid else 'contype="0" conaffinity="0"'
+    model = f"""<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 .1"/>
+    <body name="paddle" mocap="true" pos="-1 0 .2"><geom type="box" size=".1 .5 .2" {flags}/></body>
+    <body name="ball" pos="0 0 .2"><freejoint/><geom size=".2"/></body></worldbody></mujoco>"""
+    solver = MuJoCo(model)
+    plain = mujoco.MjModel.from_xml_string(model)
+    data = mujoco.MjData(plain)
+    for step in range(600):
+        where = np.array([-1.0 + 0.002 * step, 0.0, 0.2])
+        solver.write_poses("paddle", where)
+        assert solver.poses()[0][0].tolist() == where.tolist() if step % 7 == 0 else True
+        solver.advance()
+        data.mocap_pos[0] = where
+        mujoco.mj_step(plain, data)
+        assert solver.data.qpos.tobytes() == data.qpos.tobytes(), step
+    assert (solver.poses()[0][1, 0] > 0.3) == solid

@@ -72,6 +72,7 @@ class MuJoCo(Solver):
         self._splits = int(m.opt.integrator) != int(mj.mjtIntegrator.mjINT_RK4)
         self._roots = m.body_rootid[1:].astype(np.intp)
         self._mocap: list[int] = m.body_mocapid[1:].tolist()
+        self._ghosts = _only_ghosts(mj, m)
         self._rays = _RayBuffers(0)
         self._probe: Any = None
         self._begin()
@@ -111,7 +112,7 @@ class MuJoCo(Solver):
 
     def _advance(self, count: int) -> None:
         m, d = self.model, self.data
-        if self._stale or self._moved:
+        if self._stale or (self._moved and not self._ghosts):
             self.refresh()
         if self._splits:
             self._step2(m, d)
@@ -120,6 +121,7 @@ class MuJoCo(Solver):
         else:
             self._whole(m, d, count)
         self._step1(m, d)
+        self._moved = False
 
     def _finite(self) -> bool:
         # The engine warns when a number is bad, once; only then is it worth a look.
@@ -489,6 +491,20 @@ def _digest(mj: Any, model: Any) -> bytes:
 def _name(mj: Any, model: Any, kind: Any, index: int) -> str:
     named = mj.mj_id2name(model, kind, index)
     return named or f"{kind.name.removeprefix('mjOBJ_').lower()}_{index}"
+
+
+def _only_ghosts(mj: Any, model: Any) -> bool:
+    """Whether the mocap bodies are for show: nothing touches them or hangs on them.
+
+    Moving such a body changes no force, so the step need not begin anew because of it.
+    """
+    tied = int(model.neq) or int(model.ntendon)
+    tied = tied or (model.actuator_trntype == int(mj.mjtTrn.mjTRN_SITE)).any()
+    moving = model.body_mocapid[model.body_rootid] >= 0
+    geoms = moving[model.geom_bodyid]
+    touchable = (model.geom_contype[geoms] | model.geom_conaffinity[geoms]).any()
+    jointed = moving[model.jnt_bodyid].any()
+    return not (tied or touchable or jointed or int(model.npair))
 
 
 def _motors(mj: Any, model: Any) -> dict[int, tuple[int, float]]:
