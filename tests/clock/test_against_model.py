@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 from tests.model.clock import NEVER, Model, ModelRegistration
 
-from mainspring.clock import Registration, TimeManager, TimeMode, _manager
+from mainspring.clock import Registration, TimeManager, TimeMode, _frame
 
 MOST_A_FRAME = 40  # of unbounded frames, so that the slow model keeps up
 
@@ -229,11 +229,11 @@ class ClockMachine(RuleBasedStateMachine):
         self.real.mode = TimeMode.parse(mode)
         self.model.mode = mode
         self.real.frame_budget_ns = self.model.budget = budget
-        most, _manager._MOST_INSTANTS_A_FRAME = _manager._MOST_INSTANTS_A_FRAME, MOST_A_FRAME
+        most, _frame.MOST_INSTANTS = _frame.MOST_INSTANTS, MOST_A_FRAME
         try:
             report = self.real.frame(elapsed)
         finally:
-            _manager._MOST_INSTANTS_A_FRAME = most
+            _frame.MOST_INSTANTS = most
         assert (report.forgiven_ns, report.skipped_ns) == self.model.frame(elapsed, MOST_A_FRAME)
         self.settle()
 

@@ -277,6 +277,25 @@ class TestState:
         scene.advance(seconds=1)
         assert scene.hash() == wanted
 
+    def test_reset_gives_rates_and_places_back(self) -> None:
+        """What a run changed of runners and registrations is as it was before the first instant."""
+        scene = Scene()
+
+        def change(context: Any) -> None:
+            scene.time.runners["Robot"].rate = 100  # type: ignore[assignment]
+            broken.disable()
+
+        broken = scene.time.register(lambda _: None, runner="Capture", name="broken")
+        scene.time.register(change)
+        scene.advance(seconds=1)
+        scene.time.runners.add("extra", 10)
+        scene.reset()
+        assert [(r.name, float(r.rate)) for r in scene.time.runners] == [
+            ("Robot", 50.0),
+            ("Capture", 30.0),
+        ]
+        assert broken.enabled
+
     def test_a_snapshot_at_every_instant(self) -> None:
         """Whatever instant it is saved at, the rest of the run is the same."""
         scene = self.scene()

@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from mainspring._kernel.clock import StepContext, Timeline
+from mainspring.clock._frame import run_frame
 from mainspring.clock._free import FrameContext
 from mainspring.clock._inbox import Inbox, Input
 from mainspring.clock._observers import Observers
@@ -33,17 +34,10 @@ from mainspring.clock._registration import (
     check_priority,
     name_of,
 )  # fmt: skip
-from mainspring.clock._reports import (
-    CallbackStatistics,
-    Costs,
-    FrameReport,
-    Instant,
-    OrderEntry,
-    RunnerStatistics,
-    RunReport,
-    Statistics,
-)  # fmt: skip
+from mainspring.clock._reports import FrameReport, Instant, OrderEntry, RunReport, Statistics
 from mainspring.clock._runner import Runner, Runners
+from mainspring.clock._saved import put_back, restore, save
+from mainspring.clock._views import order, preview, statistics
 from mainspring.clock._words import FreePhase, Phase, RunEnd, TimeMode
 from mainspring.clock.errors import (
     CallbackError,
@@ -61,7 +55,6 @@ DEFAULT_RUNNERS: tuple[tuple[str, RateLike], ...] = (("Robot", 50), ("Capture", 
 # Unpaced, one instant in this many is measured: two clock reads cost more than a callback.
 _SAMPLE_EVERY = 64
 _NEVER = 2**63 - 1
-_MOST_INSTANTS_A_FRAME = 1_000_000
 
 
 class TimeManager:
@@ -100,7 +93,6 @@ class TimeManager:
         self._frames = 0
         self._forgiven_ns = 0
         self._skipped_ns = 0
-        self._wall: Callable[[], int] | None = None
         self.inbox = Inbox() if inbox is None else inbox
         self.observers = Observers(self._kernel)
         self.runners = Runners(self)
@@ -272,50 +264,15 @@ class TimeManager:
     def boundaries(self, until_ns: int) -> Iterator[Instant]:
         """The instants still to come before `until_ns`, in order, without running anything."""
         self._check_owner("boundaries")
-        names = {runner.id: runner.name for runner in self.runners}
-        rows = self._kernel.preview(until_ns, _MOST_INSTANTS_A_FRAME)
-        for time_ns, due in rows:
-            yield Instant(time_ns, tuple(n for i, n in names.items() if due >> i & 1))
-        if len(rows) == _MOST_INSTANTS_A_FRAME:
-            raise ClockError(
-                f"more than {_MOST_INSTANTS_A_FRAME} instants lie before {until_ns} ns",
-                hint="ask for less at once; Rate.boundaries_before counts any span exactly",
-            )
+        return preview(self, until_ns)
 
     def execution_order(self) -> list[OrderEntry]:
         """Every registration in the order of a step that all runners share."""
-        by_entry = {r._entry: r for r in self._registrations}
-        found = [by_entry[entry] for entry in self._kernel.order() if entry in by_entry]
-        return [
-            OrderEntry(r.phase, r.priority, r.name, r.runner.name, r.runner.rate, r.enabled)
-            for r in found
-        ]
+        return order(self)
 
     def statistics(self) -> Statistics:
         """A snapshot of the counters, by runner and by callback."""
-        runners: dict[str, RunnerStatistics] = {}
-        for runner in self.runners:
-            steps, shared, skipped, late = self._kernel.counts(runner.id)
-            runners[runner.name] = RunnerStatistics(
-                runner.name, runner.rate, steps, shared, skipped, late,
-                Costs(*self._kernel.runner_costs(runner.id)),
-                Costs(*self._kernel.lateness(runner.id)),
-            )  # fmt: skip
-        callbacks: dict[str, CallbackStatistics] = {}
-        for r in self._registrations:
-            if r._entry < 0:
-                continue
-            name, again = r.name, 2
-            while name in callbacks:
-                name, again = f"{r.name} ({again})", again + 1
-            callbacks[name] = CallbackStatistics(
-                name, r.runner.name, r.phase, self._kernel.entry(r._entry)[4],
-                Costs(*self._kernel.entry_costs(r._entry)),
-            )  # fmt: skip
-        return Statistics(
-            self.now, self.instants, self._frames, self._forgiven_ns, self._skipped_ns, runners,
-            callbacks,
-        )  # fmt: skip
+        return statistics(self)
 
     # -- advancing -----------------------------------------------------------------------
 
@@ -366,7 +323,7 @@ class TimeManager:
         start = self.now
         unpaced = self.mode is TimeMode.SIM_HIGH_PERFORMANCE
         until = None if unpaced else start + min(elapsed_ns, self.max_frame_delta_ns)
-        return self._frame(elapsed_ns, until, lambda: start + elapsed_ns - self.now)
+        return run_frame(self, elapsed_ns, until, lambda: start + elapsed_ns - self.now)
 
     def run(
         self,
@@ -406,8 +363,11 @@ class TimeManager:
         self._skipped_ns += time_ns - start
         return time_ns - start
 
-    def reset(self) -> None:
-        """Back to time 0, with every runner at its first boundary and nothing pending."""
+    def reset(self, to: dict[str, Any] | None = None) -> None:
+        """Back to time 0, with every runner at its first boundary and nothing pending.
+
+        `to`, a state saved before the first instant, gives rates and places back as well; what
+        was registered since stays as it is."""
         self._check_owner("reset")
         if self._kernel.inside:
             raise NestedAdvanceError("reset was called from inside a callback")
@@ -420,6 +380,8 @@ class TimeManager:
         self._kernel.wakeups = []
         self._kernel.clear_costs()
         self._frames = self._forgiven_ns = self._skipped_ns = 0
+        if to is not None:
+            put_back(self, to)
         for runner in self.runners:
             self._set_beat(runner, 0, 0)
 
@@ -434,7 +396,6 @@ class TimeManager:
     ) -> None:
         """Takes wall time from `wall()` (ns) and waits with `sleep(until_ns)`; None for the real
         ones. With these a paced run is tested in no time at all."""
-        self._wall = wall
         self._kernel.hook("wall", wall)
         self._kernel.hook("sleep", sleep)
 
@@ -446,76 +407,14 @@ class TimeManager:
 
     def save(self) -> dict[str, Any]:
         """Everything the rest of the run depends on."""
-        return {
-            "now": self.now,
-            "last_instant": self._kernel.last_instant,
-            "instants": self.instants,
-            "mode": self.mode.value,
-            "runners": [
-                [r.id, r.name, r.rate.as_written(), r.origin_ns, r.step + 1] for r in self.runners
-            ],
-            "registrations": [
-                [r.name, r.runner.id, int(r.phase), r.priority, r.enabled]
-                for r in self._stateful_registrations()
-            ],
-            "wakeups": [
-                [time_ns, self._index_of(entry)] for time_ns, entry in self._kernel.wakeups
-            ],
-        }
+        return save(self)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Leaves the clock as it was when `state` was saved; the same registrations must be there."""
         self._check_owner("restore")
         if self._kernel.inside:
             raise NestedAdvanceError("restore was called from inside a callback")
-        registrations = self._stateful_registrations()
-        names = [r.name for r in registrations]
-        saved = [row[0] for row in state["registrations"]]
-        if names != saved:
-            odd = next(
-                (pair for pair in zip(saved, names, strict=False) if pair[0] != pair[1]),
-                (f"{len(saved)} registrations", f"{len(names)} registrations"),
-            )
-            raise ClockError(
-                f"the saved state has {odd[0]!r} where this scene has {odd[1]!r}",
-                hint="restore into a scene built in the same way",
-            )
-        self._failure = None
-        self.mode = TimeMode.parse(state["mode"])
-        self._restore_runners(state["runners"])
-        for r, (_, runner, phase, priority, enabled) in zip(
-            registrations, state["registrations"], strict=True
-        ):
-            r._runner, r._phase = self.runners[runner], Phase(phase)
-            r._priority, r._enabled = priority, enabled
-            self._kernel.place(r._entry, runner, phase, priority)
-            self._kernel.enable(r._entry, enabled)
-        self._kernel.wakeups = [
-            (time_ns, -1 if index < 0 else registrations[index]._entry)
-            for time_ns, index in state["wakeups"]
-        ]
-        self._kernel.now = state["now"]
-        self._kernel.last_instant = state["last_instant"]
-        self._kernel.instants = state["instants"]
-
-    def _restore_runners(self, rows: list[list[Any]]) -> None:
-        kept: dict[int, Runner] = {}
-        for runner_id, name, rate, origin, k in rows:
-            runner = self.runners._by_id.get(runner_id) or Runner(self, runner_id, name, Rate(rate))
-            runner._name, runner._rate = name, Rate(rate)
-            kept[runner_id] = runner
-            self._set_beat(runner, origin, k)
-        for runner_id in self.runners._by_id:
-            if runner_id not in kept:
-                self._kernel.clear_runner(runner_id)
-        self.runners._by_id = kept
-
-    def _stateful_registrations(self) -> list[Registration]:
-        return [r for r in self._registrations if not r._watching]
-
-    def _index_of(self, entry: int) -> int:
-        found = enumerate(self._stateful_registrations())
-        return next((i for i, r in found if r._entry == entry), -1)
+        restore(self, state)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -643,77 +542,6 @@ class TimeManager:
             forgiven_ns=forgiven_ns,
             skipped_ns=skipped_ns,
         )
-
-    def _frame(
-        self, elapsed_ns: int, until: int | None, behind: Callable[[], int], **pacing: Any
-    ) -> FrameReport:
-        """One frame: instants before `until` as far as the budget goes, then `behind()` says
-        how far sim time is behind the wall clock, which is forgiven or skipped."""
-        start = self.now
-        counts = {r.id: self._kernel.counts(r.id) for r in self.runners}
-        instants = self.instants
-        self.observers.tell_begin_frame(elapsed_ns)
-        self._run_free(FreePhase.PRE_ACQUISITION, elapsed_ns)  # F1
-        limits = (
-            {"instants": _MOST_INSTANTS_A_FRAME}
-            if until is None
-            else {"until": until, "leave": until}
-        )
-        self._ending = self._run(**limits, budget_ns=self.frame_budget_ns, **pacing)  # F2, F3
-        used_ns = self._used_ns
-        skipped_ns = forgiven_ns = 0
-        if self._ending in ("reached", "budget"):  # F4
-            if self.mode is TimeMode.GAME_REALTIME:
-                skipped_ns = self.skip_to(self.now + behind())
-            elif self.mode is TimeMode.SIM_REALTIME:
-                forgiven_ns = max(0, behind())
-                self._forgiven_ns += forgiven_ns
-        self._run_free(FreePhase.POST_EXPORT, elapsed_ns)  # F5
-        after = {r.id: self._kernel.counts(r.id) for r in self.runners}
-        none = (0, 0, 0, 0)
-        report = FrameReport(
-            frame=self._frames,
-            elapsed_ns=elapsed_ns,
-            now_ns=self.now,
-            advanced_ns=self.now - start,
-            instants=self.instants - instants,
-            steps={r.name: after[r.id][0] - counts.get(r.id, none)[0] for r in self.runners},
-            used_ns=used_ns,
-            forgiven_ns=forgiven_ns,
-            skipped_ns=skipped_ns,
-            skipped={r.name: after[r.id][2] - counts.get(r.id, none)[2] for r in self.runners},
-            alphas={r.name: r.alpha for r in self.runners},
-        )
-        self._frames += 1
-        self.observers.tell_frame(report)
-        return report
-
-    def _run_free(self, phase: FreePhase, elapsed_ns: int) -> None:
-        chosen = [f for f in self._free if f.phase is phase and f.enabled]
-        if not chosen:
-            return
-        frame = FrameContext(self, self._frames, elapsed_ns)
-        for free in chosen:
-            before = self.free_check() if self.free_check is not None else None
-            try:
-                free.callback(frame)
-            except Exception as error:
-                raise CallbackError(
-                    scene=self.name,
-                    callback=free.name,
-                    runner="none",
-                    phase=str(phase),
-                    step=self._frames,
-                    time_ns=self.now,
-                    cause=error,
-                ) from error
-            self.observers.tell_free(free)
-            if self.free_check is not None and self.free_check() != before:
-                raise ClockError(
-                    f"free update {free.name!r} changed the state of {self.name!r}",
-                    hint="free updates may look, never touch: register it with a runner, or put "
-                    "an input into the inbox",
-                )
 
 
 def _holds_ctrl_c() -> bool:

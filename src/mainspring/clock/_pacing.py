@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mainspring.clock._frame import run_frame
 from mainspring.clock._reports import RunReport
 from mainspring.clock._words import RunEnd, TimeMode
 
@@ -50,12 +51,12 @@ def run_loop(
             elapsed, last_wall = wall - last_wall, wall
             if paced:
                 until = min(end, manager.now + frame_ns)
-                frame = manager._frame(
-                    elapsed, until, behind, paced=True, wall_anchor=anchor_wall,
+                frame = run_frame(
+                    manager, elapsed, until, behind, paced=True, wall_anchor=anchor_wall,
                     sim_anchor=anchor_sim,
                 )  # fmt: skip
             else:
-                frame = manager._frame(elapsed, end, lambda: 0)
+                frame = run_frame(manager, elapsed, end, lambda: 0)
             frames += 1
             forgiven += frame.forgiven_ns
             skipped += frame.skipped_ns

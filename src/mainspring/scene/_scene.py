@@ -304,7 +304,8 @@ class Scene:
         """Back to before the first instant: time 0, and every part as it was before it started."""
         initial = self._initial
         self.stop()
-        self.time.reset()
+        clock = initial.get("clock")
+        self.time.reset(decode(clock) if isinstance(clock, bytes) else None)
         for name, saved in initial.items():
             if name == "clock" or name not in self._parts:
                 continue
