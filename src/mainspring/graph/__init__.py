@@ -1,1 +1,171 @@
-"""graph"""
+"""The reactive graph: time-series types, nodes, wiring, running.
+
+Programs are written with hgraph's public names: what is imported from `hgraph` there is imported
+from `mainspring.graph` here, `hgraph.test` is `mainspring.graph.test`.
+
+    >>> from mainspring.graph import TS, compute_node, graph, run_graph
+    >>> @compute_node
+    ... def double(ts: TS[int]) -> TS[int]:
+    ...     return ts.value * 2
+    >>> @graph
+    ... def main() -> TS[int]:
+    ...     return double(21)
+    >>> [value for _, value in run_graph(main)]
+    [42]
+
+Adding operators
+----------------
+An operator is a signature; its overloads implement it, and the one with the least generic
+signature that takes a call is wired. In Python:
+
+    @operator
+    def add_(lhs: TIME_SERIES_TYPE, rhs: TIME_SERIES_TYPE) -> TIME_SERIES_TYPE: ...
+
+    @compute_node(overloads=add_)
+    def add_str(lhs: TS[str], rhs: TS[str]) -> TS[str]:
+        return lhs.value + rhs.value
+
+An `operator` whose name is in `_nodes.PORT_SYNTAX` (`add_`, `eq_`, `getitem_`, ...) is behind the
+syntax of ports from then on.
+
+Natively, write a node in `kernel/graph/ops_*.cpp` (which may not include Python):
+
+    class AddInt final : public NativeNode<2> {
+        void eval(Time now) override {
+            if (valid(0) && valid(1)) result().set_int(i64(0) + i64(1), now);
+        }
+    };
+    const OpEntry entries[] = {{"add:int,int", make_node<AddInt>}};
+
+and register it under its op code, with a signature taken from a stub function:
+
+    from mainspring.graph._nodes import native
+    from mainspring.graph._signature import parse_signature
+
+    def add_ints(lhs: TS[int], rhs: TS[int]) -> TS[int]: ...
+    native("add_ints", "add:int,int", parse_signature(add_ints), overloads=add_)
+
+Inputs are wired in the order of the signature, scalars become `spec->params` in that order.
+`NativeNode` reads inputs through links by itself (`valid(i)`, `modified(i, now)`, `i64(i)`,
+`f64(i)`, `b(i)`, `at(i).object()`); `result().set_int/real/bool/object(...)` ticks the output.
+Failures are `throw EngineError(EngineError::What::overflow, "...")`. Other kinds of output are
+`static_cast<DictOut&>(*out)` and its like (`output.h`).
+"""
+
+from __future__ import annotations
+
+from mainspring.graph import (
+    _basics,
+    _errors,
+    _injectables,
+    _nested,
+    _nodes,
+    _run,
+    _sentinels,
+    _types,
+)
+from mainspring.graph._basics import (
+    const,
+    context,
+    delayed_binding,
+    get_context,
+    nothing,
+    null_sink,
+    pass_through_node,
+)
+from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
+from mainspring.graph._errors import *  # noqa: F403
+from mainspring.graph._injectables import (
+    CLOCK,
+    LOGGER,
+    NODE,
+    RECORDABLE_STATE,
+    REF_OUT,
+    SCHEDULER,
+    STATE,
+    TS_OUT,
+    TSB_OUT,
+    TSD_OUT,
+    TSL_OUT,
+    TSS_OUT,
+    TSW_OUT,
+    EvaluationClock,
+    EvaluationEngineApi,
+    GlobalContext,
+    GlobalState,
+    Graph,
+    Node,
+    Traits,
+)
+from mainspring.graph._nested import *  # noqa: F403
+from mainspring.graph._nodes import (
+    compute_node,
+    generator,
+    graph,
+    lift,
+    native,
+    operator,
+    push_queue,
+    sink_node,
+)
+from mainspring.graph._run import *  # noqa: F403
+from mainspring.graph._sentinels import *  # noqa: F403
+from mainspring.graph._signature import Signature as WiringNodeSignature
+from mainspring.graph._types import (
+    AUTO_RESOLVE,
+    COMPOUND_SCALAR,
+    COMPOUND_SCALAR_1,
+    CONTEXT,
+    DEFAULT,
+    ENUM,
+    K_1,
+    K_2,
+    KEYABLE_SCALAR,
+    NUMBER,
+    NUMBER_2,
+    OUT,
+    OUT_1,
+    REF,
+    SCALAR,
+    SCALAR_1,
+    SCALAR_2,
+    SCHEMA,
+    SIGNAL,
+    SIZE,
+    SIZE_1,
+    TIME_SERIES_TYPE,
+    TIME_SERIES_TYPE_1,
+    TIME_SERIES_TYPE_2,
+    TS,
+    TS_SCHEMA,
+    TS_SCHEMA_1,
+    TSB,
+    TSD,
+    TSL,
+    TSS,
+    TSW,
+    V_1,
+    V_2,
+    WINDOW_SIZE,
+    WINDOW_SIZE_MIN,
+    CompoundScalar,
+    K,
+    Size,
+    TimeSeries,
+    TimeSeriesSchema,
+    V,
+    WindowSize,
+    compound_scalar,
+    resolve_type_alias,
+    ts_schema,
+)
+from mainspring.graph._wiring import WiringPort
+
+WiringNodeClass = _nodes.Wirable
+OperatorWiringNodeClass = _nodes.Operator
+EvaluationClock = _injectables.EvaluationClock
+
+__all__ = sorted(
+    name for name in dir() if not name.startswith("_") and name not in ("annotations", "call_site")
+)
+del _basics, _errors, _nested, _run, _sentinels, _types

@@ -1,0 +1,432 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace mainspring::graph {
+
+// --- nodes -------------------------------------------------------------------------------------
+
+Node::~Node() {
+    if (seen) {
+        graph->engine->token(this)->node = nullptr;
+        graph->engine->forget(this);
+    }
+}
+
+Node* make_stub(const NodeSpec&) { return new StubNode(); }
+
+std::unique_ptr<Out> Node::make_output() {
+    return spec->out == nullptr ? nullptr : make_out(*spec->out, this, spec->link);
+}
+
+std::unique_ptr<Graph> HostNode::make_child(const std::shared_ptr<Template>& source) {
+    return std::make_unique<Graph>(graph->engine, source, this);
+}
+
+void HostNode::discard(std::unique_ptr<Graph> child, Time now) {
+    if (child == nullptr) return;
+    std::erase(dirty_, child.get());
+    child->ended = true;
+    Graph& ending = *child;
+    graph->engine->bury(std::move(child));  // what it computed can be read until the cycle ends
+    ending.stop(now);
+}
+
+// --- Graph -------------------------------------------------------------------------------------
+
+Graph::Graph(Engine* runner, std::shared_ptr<const Template> description, Node* host_node)
+    : engine(runner), source(std::move(description)), parent(host_node) {
+    const std::size_t count = source->nodes.size();
+    const std::size_t words = (count + 63) / 64;
+    if (words <= 1) {
+        words_ = &inline_words_[0];
+        summary_ = &inline_words_[1];
+        summary_size_ = 1;
+    } else {
+        summary_size_ = (words + 63) / 64;
+        ready_.assign(words + summary_size_, 0);
+        words_ = ready_.data();
+        summary_ = ready_.data() + words;
+    }
+    nodes.reserve(count);
+    for (const NodeSpec& spec : source->nodes) {
+        Node* node = spec.make(spec);
+        node->graph = this;
+        node->spec = &spec;
+        node->index = static_cast<std::uint32_t>(nodes.size());
+        nodes.push_back(node);
+        node->out = node->make_output();
+        if (spec.error != nullptr) node->error = make_out(*spec.error, node);
+        if (spec.is_push) engine->push_nodes.push_back(node);
+        for (std::uint32_t i = 0; i < spec.inputs.size(); ++i) {
+            const InputSpec& input = spec.inputs[i];
+            Out* from = out_of(input);
+            if (input.active) from->subscribe(node);
+            node->wire(i, from);
+        }
+    }
+}
+
+Graph::~Graph() {
+    // Readers go before what they read.
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+        Node* node = nodes[i];
+        if (node->heap_at != none) engine->reschedule(node, forever);
+        if (node->spec->is_push) std::erase(engine->push_nodes, node);
+        delete node;
+    }
+}
+
+Out* Graph::out_of(const InputSpec& input) {
+    Node* node = nodes[input.source];
+    if (!input.path.empty() && input.path[0] == none) return node->error.get();
+    Out* from = node->out.get();
+    for (const std::uint32_t step : input.path) from = child_at(from, step);
+    return from;
+}
+
+Out* Graph::output() {
+    if (source->output == none) return nullptr;
+    Node* node = nodes[source->output];
+    if (!source->output_path.empty() && source->output_path[0] == none) return node->error.get();
+    Out* from = node->out.get();
+    for (const std::uint32_t step : source->output_path) from = child_at(from, step);
+    return from;
+}
+
+void Graph::start(Time now) {
+    Watcher* watcher = engine->watcher;
+    if (watcher != nullptr) watcher->on_graph(Watcher::Event::before_start_graph, *this);
+    started = true;
+    for (Node* node : nodes) {
+        if (watcher != nullptr) watcher->on_node(Watcher::Event::before_start_node, *node);
+        try {
+            node->start(now);
+        } catch (...) {
+            fail(*node);
+            if (node->error == nullptr) throw;
+        }
+        node->started = true;
+        if (watcher != nullptr) watcher->on_node(Watcher::Event::after_start_node, *node);
+    }
+    if (watcher != nullptr) watcher->on_graph(Watcher::Event::after_start_graph, *this);
+}
+
+void Graph::stop(Time now) {
+    if (!started) return;
+    started = false;
+    Watcher* watcher = engine->watcher;
+    if (watcher != nullptr) watcher->on_graph(Watcher::Event::before_stop_graph, *this);
+    // Every node that was started is stopped, whatever another one's stop did; the first failure
+    // goes on afterwards.
+    std::exception_ptr first;
+    for (Node* node : nodes) {
+        if (!node->started) continue;
+        node->started = false;
+        try {
+            if (watcher != nullptr) watcher->on_node(Watcher::Event::before_stop_node, *node);
+            node->stop(now);
+            if (watcher != nullptr) watcher->on_node(Watcher::Event::after_stop_node, *node);
+        } catch (const NodeFailed&) {
+            if (first == nullptr) first = std::current_exception();
+        } catch (...) {
+            try {
+                if (node->error != nullptr || host.capture == nullptr) throw;
+                throw NodeFailed{ObjRef::steal(
+                    host.capture(*node, engine->trace_depth, engine->trace_values))};
+            } catch (...) {
+                if (first == nullptr) first = std::current_exception();
+            }
+        }
+    }
+    if (watcher != nullptr) watcher->on_graph(Watcher::Event::after_stop_graph, *this);
+    if (first != nullptr) std::rethrow_exception(first);
+}
+
+void Graph::mark_dirty() {
+    dirty = true;
+    if (parent != nullptr && !ended) static_cast<HostNode*>(parent)->child_dirty(this);
+}
+
+void Graph::schedule_later(std::uint32_t node) {
+    engine->schedule(nodes[node], engine->now + tick_ns);
+}
+
+// Called inside a catch block: into the node's error output if it has one, else on as NodeFailed.
+void Graph::fail(Node& node) {
+    if (node.error != nullptr && node.error->kind == Kind::scalar) {
+        ObjRef error;
+        try {
+            throw;
+        } catch (const NodeFailed& inner) {
+            error = inner.error;
+        } catch (...) {
+            error = ObjRef::steal(
+                host.capture(node, node.spec->error_depth, node.spec->error_values));
+        }
+        as_scalar(*node.error).set_object(std::move(error), engine->now);
+        return;
+    }
+    if (host.capture == nullptr) return;
+    try {
+        throw;
+    } catch (const NodeFailed&) {
+        throw;
+    } catch (...) {
+        throw NodeFailed{
+            ObjRef::steal(host.capture(node, engine->trace_depth, engine->trace_values))};
+    }
+}
+
+template <bool watched>
+void Graph::sweep_ready(Time now) {
+    // order: rank, then node id (a node's index is its place in that order)
+    for (std::size_t s = 0; s < summary_size_; ++s) {
+        while (summary_[s] != 0) {
+            const std::size_t w = s * 64 + static_cast<unsigned>(__builtin_ctzll(summary_[s]));
+            while (words_[w] != 0) {
+                const auto bit = static_cast<unsigned>(__builtin_ctzll(words_[w]));
+                words_[w] &= words_[w] - 1;
+                cursor = static_cast<std::uint32_t>(w * 64 + bit);
+                Node* node = nodes[cursor];
+                if constexpr (watched) engine->watcher->on_node(Watcher::Event::before_node, *node);
+                node->eval(now);
+                if constexpr (watched) engine->watcher->on_node(Watcher::Event::after_node, *node);
+            }
+            summary_[s] &= ~(std::uint64_t{1} << (w & 63U));
+        }
+    }
+}
+
+void Graph::evaluate(Time now) {
+    Watcher* watcher = engine->watcher;
+    if (watcher != nullptr) watcher->on_graph(Watcher::Event::before_graph, *this);
+    evaluating = true;
+    for (;;) {
+        try {
+            if (watcher == nullptr)
+                sweep_ready<false>(now);
+            else
+                sweep_ready<true>(now);
+            break;
+        } catch (...) {
+            Node& node = *nodes[cursor];
+            try {
+                fail(node);
+                if (node.error == nullptr || node.error->kind != Kind::scalar) throw;
+            } catch (...) {
+                // What else was ready is dropped: a boundary outside may let the graph go on.
+                evaluating = dirty = false;
+                for (std::size_t s = 0; s < summary_size_; ++s) {
+                    for (std::uint64_t left = summary_[s]; left != 0; left &= left - 1)
+                        words_[s * 64 + static_cast<unsigned>(__builtin_ctzll(left))] = 0;
+                    summary_[s] = 0;
+                }
+                throw;
+            }
+            if (watcher != nullptr) watcher->on_node(Watcher::Event::after_node, node);
+        }
+    }
+    evaluating = false;
+    dirty = false;
+    if (watcher != nullptr) watcher->on_graph(Watcher::Event::after_graph, *this);
+}
+
+std::string Graph::path() const {
+    if (parent == nullptr) return {};
+    return parent->graph->path() + parent->spec->name + "[" + std::to_string(parent->index) + "].";
+}
+
+// --- Engine ------------------------------------------------------------------------------------
+
+Engine::Engine(std::shared_ptr<const Template> source) {
+    root = std::make_unique<Graph>(this, std::move(source), nullptr);
+}
+
+Engine::~Engine() { dispose(); }
+
+void Engine::dispose() {
+    tearing_down = true;
+    graveyard_.clear();
+    root.reset();
+    heap_.clear();
+}
+
+void Engine::start(Time time) {
+    start_time = time;
+    now = time;
+    starting = true;
+    try {
+        root->start(time);
+    } catch (...) {
+        starting = false;
+        throw;
+    }
+    starting = false;
+    now = never;
+}
+
+void Engine::stop() {
+    if (root == nullptr) return;
+    if (now == never) now = start_time;
+    root->stop(now);
+}
+
+void Engine::cycle(Time time) {
+    now = time;
+    cycling = true;
+    ++cycles;
+    if (wall_clock != nullptr) cycle_begun = wall_clock();
+    while (!before_cycle.empty()) {
+        auto call = std::move(before_cycle.front());
+        before_cycle.pop_front();
+        call();
+    }
+    while (!heap_.empty() && heap_.front().time <= time) {  // C1
+        Node* node = heap_.front().node;
+        drop(0);
+        node->graph->schedule(node->index);
+    }
+    if (wakeup->take())  // C2
+        for (Node* node : push_nodes) node->graph->schedule(node->index);
+    try {
+        root->evaluate(time);  // C3
+    } catch (...) {
+        cycling = false;
+        throw;
+    }
+    settle();  // C4
+    cycling = false;
+    for (std::size_t calls = after_cycle.size(); calls > 0; --calls) {
+        auto call = std::move(after_cycle.front());
+        after_cycle.pop_front();
+        call();
+    }
+}
+
+void Engine::settle() {
+    for (std::size_t i = 0; i < sweeps_.size(); ++i) {
+        Out* out = sweeps_[i];
+        if (out == nullptr) continue;
+        sweeps_[i] = nullptr;
+        out->sweeping = false;
+        out->end_cycle();
+    }
+    sweeps_.clear();
+    while (!graveyard_.empty()) {
+        auto ending = std::move(graveyard_);
+        graveyard_.clear();
+        ending.clear();
+    }
+}
+
+std::shared_ptr<NodeToken> Engine::token(Node* node) {
+    auto& token = tokens_[node];
+    if (token == nullptr) token = std::make_shared<NodeToken>(NodeToken{node});
+    node->seen = true;
+    return token;
+}
+
+void Engine::forget_sweep(Out* out) {
+    if (tearing_down) return;
+    std::replace(sweeps_.begin(), sweeps_.end(), out, static_cast<Out*>(nullptr));
+}
+
+void Engine::schedule(Node* node, Time time) {
+    if (time <= now) {
+        node->graph->schedule(node->index);
+        return;
+    }
+    if (node->heap_at != none) {
+        if (heap_[node->heap_at].time <= time) return;
+        heap_[node->heap_at].time = time;
+        sift_up(node->heap_at);
+        return;
+    }
+    node->heap_at = static_cast<std::uint32_t>(heap_.size());
+    heap_.push_back(Entry{time, node});
+    sift_up(node->heap_at);
+}
+
+void Engine::reschedule(Node* node, Time time) {
+    if (node->heap_at != none) drop(node->heap_at);
+    if (time != forever) schedule(node, time);
+}
+
+void Engine::drop(std::uint32_t at) {
+    heap_[at].node->heap_at = none;
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (at == heap_.size()) return;
+    put(at, last);
+    sift_up(at);
+    sift_down(last.node->heap_at);
+}
+
+void Engine::sift_up(std::uint32_t at) {
+    const Entry entry = heap_[at];
+    while (at > 0) {
+        const std::uint32_t above = (at - 1) / 2;
+        if (heap_[above].time <= entry.time) break;
+        put(at, heap_[above]);
+        at = above;
+    }
+    put(at, entry);
+}
+
+void Engine::sift_down(std::uint32_t at) {
+    const Entry entry = heap_[at];
+    const auto count = static_cast<std::uint32_t>(heap_.size());
+    for (;;) {
+        std::uint32_t below = 2 * at + 1;
+        if (below >= count) break;
+        if (below + 1 < count && heap_[below + 1].time < heap_[below].time) ++below;
+        if (heap_[below].time >= entry.time) break;
+        put(at, heap_[below]);
+        at = below;
+    }
+    put(at, entry);
+}
+
+// --- Wakeup ------------------------------------------------------------------------------------
+
+void Wakeup::ring() {
+    if (rung_.exchange(true)) return;
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+}
+
+bool Wakeup::wait(std::int64_t for_ns) {
+    std::unique_lock lock(mutex_);
+    if (for_ns == forever) {
+        changed_.wait(lock, [this] { return rung_.load(); });
+        return true;
+    }
+    return changed_.wait_for(lock, std::chrono::nanoseconds(for_ns), [this] { return rung_.load(); });
+}
+
+// --- OpTable -----------------------------------------------------------------------------------
+
+namespace {
+std::map<std::string, Factory, std::less<>>& table() {
+    static std::map<std::string, Factory, std::less<>> entries;
+    return entries;
+}
+}  // namespace
+
+void OpTable::add(std::string_view code, Factory factory) { table().emplace(code, factory); }
+
+Factory OpTable::find(std::string_view code) {
+    const auto at = table().find(code);
+    return at == table().end() ? nullptr : at->second;
+}
+
+std::vector<std::string> OpTable::codes() {
+    std::vector<std::string> all;
+    for (const auto& [code, factory] : table()) all.push_back(code);
+    return all;
+}
+
+}  // namespace mainspring::graph

@@ -1,0 +1,364 @@
+// The engine: nodes in rank order, the set of those that are ready, the times others wait for.
+//
+// One cycle, in order:
+//   C1  time moves to the least pending one; nodes that waited for it become ready
+//   C2  push sources with waiting messages become ready (they come first in rank order)
+//   C3  ready nodes are evaluated in rank order until none is left; what they modify makes
+//       others, always further on, ready
+//   C4  what was removed in this cycle is let go of; nested graphs that ended are destroyed
+//
+// Nothing scans nodes: the ready set is a bitset in rank order with a summary above it, the times
+// a heap in which a node stands at most once. A failure leaves the cycle at once; whoever runs the
+// engine then calls `stop`, which reaches every started node.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "graph/output.h"
+#include "graph/types.h"
+
+namespace mainspring::graph {
+
+class Engine;
+struct NodeSpec;
+struct Template;
+
+inline constexpr Time tick_ns = 1000;  // the distance of neighbouring cycles (hgraph's MIN_TD)
+
+class Node {
+public:
+    Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    virtual ~Node();
+
+    virtual void eval(Time now) = 0;
+    virtual void start(Time) {}
+    virtual void stop(Time) {}
+    // Called once for each input while the graph is built, in order.
+    virtual void wire(std::uint32_t, Out*) {}
+    virtual std::unique_ptr<Out> make_output();
+    // The graphs running inside this node, in order.
+    virtual void nested(std::vector<Graph*>&) const {}
+    virtual void visit(Visitor&) const {}
+    // What the node keeps besides its output, as an object of the embedding; null for nothing.
+    virtual Obj* save() { return nullptr; }
+    virtual void restore(Obj*, Time) {}
+
+    Graph* graph = nullptr;
+    const NodeSpec* spec = nullptr;
+    std::unique_ptr<Out> out;
+    std::unique_ptr<Out> error;  // where failures go instead of ending the run
+    std::uint32_t index = 0;
+    std::uint32_t heap_at = none;
+    bool started = false;
+    bool seen = false;  // somebody outside holds a token for it
+};
+
+// A safe way to a node for those who may outlive it.
+struct NodeToken {
+    Node* node;
+};
+
+struct InputSpec {
+    std::uint32_t source = 0;
+    std::vector<std::uint32_t> path;  // into bundles and lists
+    bool active = true;
+    std::uint8_t need = 1;  // 0 nothing, 1 valid, 2 all valid
+    TypeRef type;
+};
+
+// A constant a native node was wired with.
+struct Param {
+    Scalar kind = Scalar::object;
+    Raw raw{};
+    ObjRef object;
+};
+
+using Factory = Node* (*)(const NodeSpec&);
+
+// One node of a description, ready to be instantiated any number of times.
+struct NodeSpec {
+    std::string name, label;
+    std::uint32_t id = 0;
+    Factory make = nullptr;
+    TypeRef out;
+    bool link = false;  // the output is a link
+    std::vector<InputSpec> inputs;
+    std::vector<Param> params;
+    ObjRef payload;               // for nodes of the embedding
+    ObjRef description;           // what wiring knows of the node
+    std::shared_ptr<void> extra;  // what a kind of node keeps for all its instances
+    std::vector<std::shared_ptr<Template>> templates;  // for nodes with graphs inside
+    TypeRef error;
+    int error_depth = 1;
+    bool error_values = false;
+    bool is_push = false;
+};
+
+// A graph that can be instantiated.
+struct Template {
+    std::string name;
+    std::vector<NodeSpec> nodes;       // in rank order
+    std::vector<std::uint32_t> stubs;  // the nodes that stand for the inputs
+    std::uint32_t output = none;
+    std::vector<std::uint32_t> output_path;
+};
+
+class Graph {
+public:
+    Graph(Engine* engine, std::shared_ptr<const Template> source, Node* parent);
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+    ~Graph();
+
+    void start(Time now);
+    void stop(Time now);
+    void evaluate(Time now);
+
+    // Make a node ready in this cycle; one whose turn has passed is ready in the next.
+    void schedule(std::uint32_t node) {
+        if (evaluating && node <= cursor) {
+            schedule_later(node);
+            return;
+        }
+        words_[node >> 6U] |= std::uint64_t{1} << (node & 63U);
+        summary_[node >> 12U] |= std::uint64_t{1} << ((node >> 6U) & 63U);
+        if (!dirty) mark_dirty();
+    }
+    Out* output();
+    Out* out_of(const InputSpec& input);
+    std::string path() const;
+
+    Engine* engine;
+    std::shared_ptr<const Template> source;
+    Node* parent;  // the node this graph runs inside; null at the top
+    std::vector<Node*> nodes;
+    ObjRef key;                 // of a keyed graph, for its path
+    std::uint32_t place = none;  // where the parent keeps it
+    std::uint32_t cursor = 0;
+    bool dirty = false, evaluating = false, started = false, ended = false;
+
+private:
+    void mark_dirty();
+    void schedule_later(std::uint32_t node);
+    template <bool watched>
+    void sweep_ready(Time now);
+    void fail(Node& node);
+
+    std::uint64_t inline_words_[2] = {0, 0};
+    std::vector<std::uint64_t> ready_;
+    std::uint64_t* words_;
+    std::uint64_t* summary_;
+    std::size_t summary_size_;
+};
+
+// A node with graphs inside. They tell it when they have something to evaluate.
+class HostNode : public Node {
+public:
+    virtual void child_dirty(Graph* child) {
+        dirty_.push_back(child);
+        if (!busy_) graph->schedule(index);
+    }
+    void wire(std::uint32_t i, Out* source) override {
+        if (in_.size() <= i) in_.resize(i + std::size_t{1});
+        in_[i] = source;
+    }
+
+protected:
+    std::unique_ptr<Graph> make_child(const std::shared_ptr<Template>& source);
+    void discard(std::unique_ptr<Graph> child, Time now);
+    // Evaluate what has something to evaluate; a failure goes to `failed`, which may throw it on.
+    template <class F>
+    void evaluate_dirty(Time now, F failed) {
+        for (std::size_t i = 0; i < dirty_.size(); ++i) {
+            Graph* child = dirty_[i];
+            if (child == nullptr) continue;
+            dirty_[i] = nullptr;
+            try {
+                child->evaluate(now);
+            } catch (...) {
+                std::erase(dirty_, static_cast<Graph*>(nullptr));
+                failed(*child);
+                i = std::size_t(-1);
+            }
+        }
+        dirty_.clear();
+    }
+    void evaluate_dirty(Time now) {
+        evaluate_dirty(now, [](Graph&) { throw; });
+    }
+    // Says that this node is at work, so that its graphs need not call it.
+    struct Busy {
+        explicit Busy(HostNode& host_node) : node(host_node) { node.busy_ = true; }
+        Busy(const Busy&) = delete;
+        Busy& operator=(const Busy&) = delete;
+        ~Busy() { node.busy_ = false; }
+        HostNode& node;
+    };
+    std::vector<Graph*> dirty_;
+    std::vector<Out*> in_;
+    bool busy_ = false;
+};
+
+// Stands for an input of a nested graph: a link, or a value of its own (a key).
+class StubNode final : public Node {
+public:
+    void eval(Time) override {}
+    Link& link() const { return static_cast<Link&>(*out); }
+};
+Node* make_stub(const NodeSpec&);
+
+// What a failing node leaves on its way out, once it has been captured.
+struct NodeFailed {
+    ObjRef error;
+};
+
+// Wakes the engine from other threads.
+class Wakeup {
+public:
+    void ring();
+    // True when rung, false at the deadline (`until`: steady nanoseconds from now, or forever).
+    bool wait(std::int64_t for_ns);
+    bool take() { return rung_.exchange(false); }
+    bool rung() const { return rung_.load(); }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<bool> rung_{false};
+};
+
+// Looks on. Every method is called on the engine's thread.
+class Watcher {
+public:
+    Watcher() = default;
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+    virtual ~Watcher() = default;
+    enum class Event : std::uint8_t {
+        before_start_graph, after_start_graph, before_start_node, after_start_node,
+        before_graph, after_graph, before_node, after_node, after_push,
+        before_stop_node, after_stop_node, before_stop_graph, after_stop_graph,
+        start_node_failed, start_graph_failed, stop_node_failed, stop_graph_failed,
+    };
+    virtual void on_graph(Event event, Graph& graph) = 0;
+    virtual void on_node(Event event, Node& node) = 0;
+};
+
+class Engine {
+public:
+    explicit Engine(std::shared_ptr<const Template> source);
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+    ~Engine();
+
+    void start(Time time);
+    void stop();
+    void dispose();
+    Time next_time() const {
+        if (root->dirty || wakeup->rung()) return now == never ? start_time : now + tick_ns;
+        return heap_.empty() ? forever : heap_.front().time;
+    }
+    void cycle(Time time);
+    Time timed() const { return heap_.empty() ? forever : heap_.front().time; }
+    std::int64_t cycle_begun = 0;  // wall clock; only kept where somebody may ask
+
+    // The wall clock, given by the embedding for `cycle_begun`.
+    std::int64_t (*wall_clock)() = nullptr;
+    // Evaluate `node` at `time` or before (the least of what was asked for).
+    void schedule(Node* node, Time time);
+    // Evaluate `node` at `time`, whatever was asked for before; `forever` for not at all.
+    void reschedule(Node* node, Time time);
+    Time scheduled(const Node* node) const {
+        return node->heap_at == none ? forever : heap_[node->heap_at].time;
+    }
+    void sweep_later(Out* out) { sweeps_.push_back(out); }
+    void forget_sweep(Out* out);
+    std::shared_ptr<NodeToken> token(Node* node);
+    void forget(Node* node) { tokens_.erase(node); }
+    void bury(std::unique_ptr<Graph> graph) { graveyard_.push_back(std::move(graph)); }
+
+    Time start_time = 0, end_time = forever, now = never;
+    std::unique_ptr<Graph> root;
+    std::shared_ptr<Wakeup> wakeup = std::make_shared<Wakeup>();
+    std::vector<Node*> push_nodes;
+    Watcher* watcher = nullptr;
+    bool stop_requested = false, realtime = false, cycling = false, starting = false;
+    bool tearing_down = false;
+    int trace_depth = 1;
+    bool trace_values = false;
+    std::uint64_t cycles = 0;
+    void* owner = nullptr;  // the embedding's running graph
+    std::deque<std::function<void()>> after_cycle, before_cycle;
+
+private:
+    struct Entry {
+        Time time;
+        Node* node;
+    };
+    void sift_up(std::uint32_t at);
+    void sift_down(std::uint32_t at);
+    void put(std::uint32_t at, Entry entry) {
+        heap_[at] = entry;
+        entry.node->heap_at = at;
+    }
+    void drop(std::uint32_t at);
+    void settle();
+
+    std::vector<Entry> heap_;
+    std::vector<Out*> sweeps_;
+    std::map<Node*, std::shared_ptr<NodeToken>> tokens_;  // never iterated
+    std::vector<std::unique_ptr<Graph>> graveyard_;
+};
+
+// --- native nodes ------------------------------------------------------------------------------
+
+// The kinds of node an op code stands for. `ops_*.cpp` and `nodes_*.cpp` fill the table before
+// `main`; wiring looks codes up by name (for example "add:int,int").
+struct OpTable {
+    static void add(std::string_view code, Factory factory);
+    static Factory find(std::string_view code);
+    static std::vector<std::string> codes();
+};
+
+struct OpEntry {
+    OpEntry(std::string_view code, Factory factory) { OpTable::add(code, factory); }
+};
+
+// The base of a native node with a fixed number of inputs. Inputs may be links: read through
+// `at(i)`, which is null while an input leads nowhere.
+template <std::size_t n>
+class NativeNode : public Node {
+public:
+    void wire(std::uint32_t i, Out* source) override {
+        if (i < n) in_[i] = source;
+    }
+
+protected:
+    bool valid(std::size_t i) const { return in_[i]->valid(); }
+    bool modified(std::size_t i, Time now) const { return in_[i]->modified(now); }
+    ScalarOut& at(std::size_t i) const {
+        Out* source = in_[i];
+        return static_cast<ScalarOut&>(source->is_link ? *source->resolve() : *source);
+    }
+    ScalarOut& result() const { return static_cast<ScalarOut&>(*out); }
+    bool b(std::size_t i) const { return at(i).raw.b; }
+    std::int64_t i64(std::size_t i) const { return at(i).raw.i; }
+    double f64(std::size_t i) const { return at(i).raw.f; }
+
+    Out* in_[n] = {};
+};
+
+template <class N>
+Node* make_node(const NodeSpec&) {
+    return new N();
+}
+
+}  // namespace mainspring::graph

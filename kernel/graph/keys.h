@@ -1,0 +1,76 @@
+// A set of keys in an order of its own: slots are handed out in order of insertion and reused
+// once freed, so the order depends on what was done and never on a hash.
+//
+// It also knows what changed in the current cycle. A freed slot is not reused before the cycle's
+// end, so that what was removed can still be looked at.
+#pragma once
+
+#include "graph/types.h"
+
+namespace mainspring::graph {
+
+class KeyTable {
+public:
+    struct Entry {
+        Obj* key = nullptr;
+        std::int64_t hash = 0;
+        Time added = never;
+        bool live = false;
+    };
+
+    KeyTable() = default;
+    KeyTable(const KeyTable&) = delete;
+    KeyTable& operator=(const KeyTable&) = delete;
+    ~KeyTable();
+
+    std::uint32_t size() const { return live_; }
+    std::uint32_t slots() const { return static_cast<std::uint32_t>(entries_.size()); }
+    const Entry& entry(std::uint32_t slot) const { return entries_[slot]; }
+    bool live(std::uint32_t slot) const { return entries_[slot].live; }
+    Obj* key(std::uint32_t slot) const { return entries_[slot].key; }
+
+    std::uint32_t find(Obj* key) const;
+    // The slot of `key`, made if missing; `fresh` says whether its content is new.
+    std::uint32_t insert(Obj* key, Time now, bool& fresh);
+    // False when the key was added in this very cycle, so that nothing is left to tell.
+    void erase(std::uint32_t slot, Time now);
+
+    // What changed at `now`; empty lists at any other time.
+    const std::vector<std::uint32_t>& added(Time now) const { return changed_ == now ? added_ : nothing_; }
+    const std::vector<std::uint32_t>& removed(Time now) const {
+        return changed_ == now ? removed_ : nothing_;
+    }
+    bool was_added(std::uint32_t slot, Time now) const {
+        return entries_[slot].added == now && entries_[slot].live;
+    }
+    bool was_removed(std::uint32_t slot, Time now) const;
+    bool needs_sweep() const { return !dead_.empty(); }
+    // Frees the slots erased in this cycle. `each` is told about every one of them.
+    template <class F>
+    void sweep(F each) {
+        for (const std::uint32_t slot : dead_) {
+            if (entries_[slot].live) continue;  // came back in the same cycle
+            each(slot);
+            forget(slot);
+        }
+        dead_.clear();
+        removed_.clear();
+    }
+    void clear_all();
+    void visit(Visitor& visitor) const;
+
+private:
+    void begin(Time now);
+    void forget(std::uint32_t slot);
+    void grow();
+    std::uint32_t probe(Obj* key, std::int64_t hash) const;
+
+    std::vector<Entry> entries_;
+    std::vector<std::uint32_t> buckets_;  // slot + 2; 0 empty, 1 deleted
+    std::vector<std::uint32_t> free_, added_, removed_, dead_;
+    std::uint32_t live_ = 0, used_ = 0;
+    Time changed_ = never;
+    static const std::vector<std::uint32_t> nothing_;
+};
+
+}  // namespace mainspring::graph

@@ -1,0 +1,510 @@
+#include "graph/output.h"
+
+#include <algorithm>
+
+#include "graph/graph.h"
+
+namespace mainspring::graph {
+
+Host host;
+
+namespace {
+// The schema of a dictionary's key set; wiring gives it as the second child where it has one.
+TypeRef key_schema(const TsType& dict) {
+    if (dict.children.size() > 1) return dict.children[1];
+    auto schema = std::make_shared<TsType>();
+    schema->kind = Kind::set;
+    schema->scalar_type = dict.scalar_type;
+    return schema;
+}
+}  // namespace
+
+// --- subscribers -------------------------------------------------------------------------------
+
+void Subscribers::add(Entry entry) {
+    if (capacity_ == 0) {
+        if (count_ == 0) {
+            one_ = entry;
+            count_ = 1;
+            return;
+        }
+        auto* fresh = new Entry[4];
+        fresh[0] = one_;
+        many_ = fresh;
+        capacity_ = 4;
+    } else if (count_ == capacity_) {
+        auto* fresh = new Entry[capacity_ * std::size_t{2}];
+        std::copy(many_, many_ + count_, fresh);
+        delete[] many_;
+        many_ = fresh;
+        capacity_ *= 2;
+    }
+    many_[count_++] = entry;
+}
+
+void Subscribers::remove(Entry entry) {
+    Entry* first = capacity_ == 0 ? &one_ : many_;
+    Entry* last = first + count_;
+    Entry* at = std::find(first, last, entry);
+    if (at == last) return;
+    std::copy(at + 1, last, at);  // the order of the others stays
+    --count_;
+}
+
+// --- Out ---------------------------------------------------------------------------------------
+
+void Handle::detach() {
+    // Nobody holds the handle any more; the output forgets it and may make another.
+    out->handle_ = nullptr;
+    delete this;
+}
+
+Handle* Out::handle() {
+    if (handle_ == nullptr) {
+        handle_ = new Handle;
+        handle_->out = this;
+    }
+    ++handle_->count;
+    return handle_;
+}
+
+Out::~Out() {
+    if (handle_ != nullptr) handle_->out = nullptr;
+    // Nodes are destroyed before what they read, links may outlive it.
+    for (const auto entry : subscribers)
+        if ((entry & 1U) != 0) reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->target_gone();
+    if (sweeping && owner != nullptr) owner->graph->engine->forget_sweep(this);
+}
+
+void Out::notify(Time now) {
+    for (const auto entry : subscribers) {
+        if ((entry & 1U) == 0) {
+            Node* node = reinterpret_cast<Node*>(entry);
+            node->graph->schedule(node->index);
+        } else {
+            reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->target_marked(now);
+        }
+    }
+}
+
+void Out::subscribe(Link* link) {
+    subscribers.add(reinterpret_cast<Subscribers::Entry>(link) | 1U);
+}
+void Out::unsubscribe(Link* link) {
+    subscribers.remove(reinterpret_cast<Subscribers::Entry>(link) | 1U);
+}
+
+Out* Out::resolve() {
+    Out* out = this;
+    while (out != nullptr && out->is_link) out = static_cast<Link*>(out)->target;
+    return out;
+}
+
+bool Out::all_valid() const {
+    if (!valid()) return false;
+    Out* out = const_cast<Out*>(this)->resolve();
+    if (out == nullptr) return false;
+    switch (out->kind) {
+        case Kind::bundle:
+        case Kind::list: {
+            const auto& children = static_cast<GroupOut*>(out)->children;
+            return std::all_of(children.begin(), children.end(),
+                               [](const Out* child) { return child->all_valid(); });
+        }
+        case Kind::dict: {
+            const auto& dict = *static_cast<DictOut*>(out);
+            for (std::uint32_t at = 0; at < dict.keys().slots(); ++at)
+                if (dict.keys().live(at) && !dict.children[at]->valid()) return false;
+            return true;
+        }
+        case Kind::window:
+            return static_cast<WindowOut*>(out)->enough(out->owner->graph->engine->now);
+        default:
+            return true;
+    }
+}
+
+void Out::invalidate(Time now) {
+    if (last_modified == never) return;
+    last_modified = never;
+    // Those who listen hear of it: a validity that went is a change too.
+    for (const auto entry : subscribers) {
+        if ((entry & 1U) == 0) {
+            Node* node = reinterpret_cast<Node*>(entry);
+            node->graph->schedule(node->index);
+        } else {
+            reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->target_invalid(now);
+        }
+    }
+}
+
+void ScalarOut::invalidate(Time now) {
+    Obj* old = std::exchange(boxed, nullptr);
+    Out::invalidate(now);
+    if (old != nullptr) host.release(old);
+}
+
+// --- GroupOut ----------------------------------------------------------------------------------
+
+GroupOut::GroupOut(const TsType& schema, Node* node, bool links) : Out(schema, node), links_(links) {
+    const std::size_t count =
+        schema.kind == Kind::bundle ? schema.children.size() : std::size_t{schema.size};
+    children.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) grow(static_cast<std::uint32_t>(i));
+}
+
+GroupOut::GroupOut(const TsType& schema, Node* node, std::vector<std::unique_ptr<Out>> parts)
+    : Out(schema, node), links_(true) {
+    for (auto& part : parts) {
+        part->parent = this;
+        part->slot = size();
+        children.push_back(part.release());
+    }
+}
+
+GroupOut::~GroupOut() {
+    for (Out* child : children) delete child;
+}
+
+Out* GroupOut::grow(std::uint32_t index) {
+    while (children.size() <= index) {
+        const auto at = static_cast<std::uint32_t>(children.size());
+        Out* child = make_out(type->child(at), owner, links_).release();
+        child->parent = this;
+        child->slot = at;
+        children.push_back(child);
+    }
+    return children[index];
+}
+
+void GroupOut::child_marked(std::uint32_t child, Time now) {
+    if (changed_at_ != now) {
+        changed_at_ = now;
+        changed_.clear();
+    }
+    changed_.push_back(child);
+    mark(now);
+}
+
+const std::vector<std::uint32_t>& GroupOut::changed(Time now) const {
+    static const std::vector<std::uint32_t> nothing;
+    return changed_at_ == now ? changed_ : nothing;
+}
+
+void GroupOut::invalidate(Time now) {
+    for (Out* child : children) child->invalidate(now);
+    Out::invalidate(now);
+}
+
+void GroupOut::visit(Visitor& visitor) const {
+    for (const Out* child : children) child->visit(visitor);
+}
+
+// --- SetOut ------------------------------------------------------------------------------------
+
+void SetOut::sweep_later() {
+    Out* whole = parent != nullptr && parent->kind == Kind::dict &&
+                         &static_cast<DictOut*>(parent)->key_set == this
+                     ? parent
+                     : this;
+    if (keys.needs_sweep() && !whole->sweeping) {
+        whole->sweeping = true;
+        owner->graph->engine->sweep_later(whole);
+    }
+}
+
+bool SetOut::add(Obj* key, Time now) {
+    bool fresh = false;
+    keys.insert(key, now, fresh);
+    if (fresh) mark(now);
+    return fresh;
+}
+
+bool SetOut::remove(Obj* key, Time now) {
+    const std::uint32_t at = keys.find(key);
+    if (at == none) return false;
+    keys.erase(at, now);
+    sweep_later();
+    mark(now);
+    return true;
+}
+
+void SetOut::invalidate(Time now) {
+    for (std::uint32_t at = 0; at < keys.slots(); ++at)
+        if (keys.live(at)) keys.erase(at, now);
+    sweep_later();
+    Out::invalidate(now);
+}
+
+void SetOut::end_cycle() {
+    keys.sweep([](std::uint32_t) {});
+}
+
+// --- DictOut -----------------------------------------------------------------------------------
+
+DictOut::DictOut(const TsType& schema, Node* node, bool link_elements)
+    : Out(schema, node),
+      links(link_elements),
+      key_type_(key_schema(schema)),
+      key_set(*key_type_, node) {
+    // Only to be found from it: a change of keys marks the dictionary by itself.
+    key_set.parent = this;
+    key_set.slot = none;
+}
+
+DictOut::~DictOut() {
+    key_set.parent = nullptr;
+    for (Out* child : children) delete child;
+}
+
+Out* DictOut::find(Obj* key) const {
+    const std::uint32_t at = keys().find(key);
+    return at == none ? nullptr : children[at];
+}
+
+Out* DictOut::create(Obj* key, Time now) {
+    bool fresh = false;
+    const std::uint32_t at = keys().insert(key, now, fresh);
+    if (!fresh) return children[at];
+    if (children.size() <= at) children.resize(at + std::size_t{1}, nullptr);
+    if (children[at] == nullptr) {
+        Out* child = (make_element ? make_element() : make_out(type->child(0), owner, links)).release();
+        child->parent = this;
+        child->slot = at;
+        children[at] = child;
+    }
+    key_set.mark(now);
+    mark(now);
+    return children[at];
+}
+
+void DictOut::erase_slot(std::uint32_t at, Time now) {
+    keys().erase(at, now);
+    key_set.sweep_later();
+    key_set.mark(now);
+    mark(now);
+}
+
+bool DictOut::erase(Obj* key, Time now) {
+    const std::uint32_t at = keys().find(key);
+    if (at == none) return false;
+    erase_slot(at, now);
+    return true;
+}
+
+void DictOut::child_marked(std::uint32_t child, Time now) {
+    if (child == none) return;
+    if (changed_at_ != now) {
+        changed_at_ = now;
+        changed_.clear();
+    }
+    changed_.push_back(child);
+    mark(now);
+}
+
+const std::vector<std::uint32_t>& DictOut::changed(Time now) const {
+    static const std::vector<std::uint32_t> nothing;
+    return changed_at_ == now ? changed_ : nothing;
+}
+
+void DictOut::invalidate(Time now) {
+    for (std::uint32_t at = 0; at < keys().slots(); ++at)
+        if (keys().live(at)) keys().erase(at, now);
+    key_set.sweep_later();
+    key_set.Out::invalidate(now);
+    Out::invalidate(now);
+}
+
+void DictOut::end_cycle() {
+    std::vector<Out*> gone;
+    keys().sweep([&](std::uint32_t at) { gone.push_back(std::exchange(children[at], nullptr)); });
+    changed_.clear();
+    for (Out* child : gone) delete child;
+}
+
+void DictOut::visit(Visitor& visitor) const {
+    keys().visit(visitor);
+    for (const Out* child : children)
+        if (child != nullptr) child->visit(visitor);
+}
+
+// --- WindowOut ---------------------------------------------------------------------------------
+
+WindowOut::~WindowOut() = default;
+
+void WindowOut::push(ObjRef value, Time now) {
+    if (removed_at != now) removed.clear();
+    removed_at = now;
+    if (since == never) since = now;
+    values.push_back(std::move(value));
+    times.push_back(now);
+    if (type->window_is_time) {
+        expire(now);
+    } else if (values.size() - first > static_cast<std::size_t>(type->window)) {
+        removed.push_back(std::move(values[first]));
+        ++first;
+    }
+    if (first > 32 && first * 2 > values.size()) {
+        values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));
+        times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(first));
+        first = 0;
+    }
+    mark(now);
+}
+
+void WindowOut::expire(Time now) {
+    if (!type->window_is_time) return;
+    while (first < values.size() && times[first] < now - type->window) {
+        removed.push_back(std::move(values[first]));
+        ++first;
+    }
+}
+
+bool WindowOut::enough(Time now) const {
+    if (!type->window_is_time) return static_cast<std::int64_t>(size()) >= type->window_min;
+    return since != never && now - since >= type->window_min;
+}
+
+void WindowOut::invalidate(Time now) {
+    values.clear();
+    times.clear();
+    removed.clear();
+    first = 0;
+    since = never;
+    Out::invalidate(now);
+}
+
+void WindowOut::visit(Visitor& visitor) const {
+    for (const ObjRef& value : values) visitor(value.get());
+    for (const ObjRef& value : removed) visitor(value.get());
+}
+
+// --- Link --------------------------------------------------------------------------------------
+
+Link::~Link() {
+    if (target != nullptr) target->unsubscribe(this);
+}
+
+void Link::attach(Out* fresh) {
+    if (target != nullptr) target->unsubscribe(this);
+    target = fresh;
+    if (target != nullptr) target->subscribe(this);
+}
+
+void Link::bind(Out* fresh, Time now) {
+    if (target == fresh) return;
+    if ((kind == Kind::set || kind == Kind::dict) && before == nullptr && valid()) {
+        // Whoever reads the change of this cycle needs to know what is no longer there.
+        Out* old = resolve();
+        before = std::make_unique<KeyTable>();
+        if (old != nullptr) {
+            const KeyTable& keys = kind == Kind::set ? static_cast<SetOut*>(old)->keys
+                                                     : static_cast<DictOut*>(old)->keys();
+            bool added = false;
+            for (std::uint32_t at = 0; at < keys.slots(); ++at)
+                if ((keys.live(at) && !keys.was_added(at, now)) || keys.was_removed(at, now))
+                    before->insert(keys.key(at), never + 1, added);
+        }
+        if (!sweeping && owner != nullptr) {
+            sweeping = true;
+            owner->graph->engine->sweep_later(this);
+        }
+    }
+    const bool was_valid = valid();
+    attach(fresh);
+    bound_at = now;
+    for (std::uint32_t i = 0; i < projections.size(); ++i)
+        if (projections[i] != nullptr)
+            projections[i]->bind(fresh == nullptr ? nullptr : child_at(fresh, i), now);
+    if (fresh != nullptr && fresh->valid()) {
+        if (last_modified == now) last_modified = never;  // it speaks for another now
+        mark(now);
+    } else if (was_valid) {
+        Out::invalidate(now);
+    }
+    if (keys_ != nullptr) keys_->bind(fresh == nullptr ? nullptr : child_at(fresh, key_set_step), now);
+    rebound();
+}
+
+void Link::rebound() {
+    for (Node* node : binding_watchers_) node->graph->schedule(node->index);
+    for (const auto entry : subscribers)
+        if ((entry & 1U) != 0) reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->rebound();
+}
+
+Link* Link::project_keys() {
+    if (keys_ == nullptr) {
+        const TypeRef keys_type = key_schema(*type);
+        keys_ = std::make_unique<Link>(*keys_type, owner);
+        keys_->keep_ = keys_type;
+        if (target != nullptr) keys_->bind(child_at(target, key_set_step), bound_at);
+    }
+    return keys_.get();
+}
+
+void Link::target_gone() {
+    target = nullptr;
+    last_modified = never;
+    for (const auto& projection : projections)
+        if (projection != nullptr) projection->last_modified = never;
+    if (keys_ != nullptr) keys_->last_modified = never;
+    for (const auto entry : subscribers)
+        if ((entry & 1U) != 0)
+            reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->last_modified = never;
+}
+
+void Link::target_invalid(Time now) { Out::invalidate(now); }
+
+void Link::invalidate(Time now) { bind(nullptr, now); }
+
+void Link::end_cycle() { before.reset(); }
+
+Link* Link::project(std::uint32_t index) {
+    if (projections.size() <= index) projections.resize(index + std::size_t{1});
+    auto& projection = projections[index];
+    if (projection == nullptr) {
+        projection = std::make_unique<Link>(type->child(index), owner);
+        if (target != nullptr) projection->bind(child_at(target, index), bound_at);
+    }
+    return projection.get();
+}
+
+// --- helpers -----------------------------------------------------------------------------------
+
+std::unique_ptr<Out> make_out(const TsType& type, Node* owner, bool link) {
+    if (link) return std::make_unique<Link>(type, owner);
+    switch (type.kind) {
+        case Kind::bundle:
+        case Kind::list:
+            return std::make_unique<GroupOut>(type, owner, false);
+        case Kind::set:
+            return std::make_unique<SetOut>(type, owner);
+        case Kind::dict:
+            return std::make_unique<DictOut>(type, owner, false);
+        case Kind::window:
+            return std::make_unique<WindowOut>(type, owner);
+        default:
+            return std::make_unique<ScalarOut>(type, owner);
+    }
+}
+
+bool sampled(const Out* out, Time now) {
+    while (out != nullptr && out->is_link) {
+        const auto* link = static_cast<const Link*>(out);
+        if (link->sampled(now)) return true;
+        out = link->target;
+    }
+    return false;
+}
+
+Out* child_at(Out* out, std::uint32_t index) {
+    if (index == key_set_step)
+        return out->is_link ? static_cast<Link*>(out)->project_keys()
+                            : static_cast<Out*>(&static_cast<DictOut*>(out)->key_set);
+    if (out->is_link) return static_cast<Link*>(out)->project(index);
+    auto& group = static_cast<GroupOut&>(*out);
+    if (index < group.children.size()) return group.children[index];
+    return group.grow(index);
+}
+
+}  // namespace mainspring::graph

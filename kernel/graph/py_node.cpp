@@ -1,0 +1,523 @@
+#include "graph/py_node.h"
+
+#include <algorithm>
+
+namespace mainspring::graph::py {
+
+// --- NodeSchedule ------------------------------------------------------------------------------
+
+void NodeSchedule::add(Time time, ObjRef tag, ObjRef alarm) {
+    if (tag) remove(tag.get());
+    const Event event{time, order_++, std::move(tag), std::move(alarm)};
+    const auto at = std::upper_bound(events.begin(), events.end(), event,
+                                     [](const Event& a, const Event& b) {
+                                         return a.time != b.time ? a.time < b.time : a.order < b.order;
+                                     });
+    events.insert(at, event);
+    tell();
+}
+
+bool NodeSchedule::has(PyObject* tag) const {
+    return std::any_of(events.begin(), events.end(), [&](const Event& event) {
+        return event.tag && host.equal(event.tag.get(), tag);
+    });
+}
+
+bool NodeSchedule::remove(PyObject* tag, Time* was) {
+    const auto at = tag == nullptr ? events.begin()
+                                   : std::find_if(events.begin(), events.end(), [&](const Event& e) {
+                                         return e.tag && host.equal(e.tag.get(), tag);
+                                     });
+    if (at == events.end()) return false;
+    if (was != nullptr) *was = at->time;
+    const Event gone = std::move(*at);
+    events.erase(at);
+    tell();
+    return true;
+}
+
+void NodeSchedule::reset() {
+    events.clear();
+    tell();
+}
+
+Time NodeSchedule::next(Time now) const {
+    for (const Event& event : events)
+        if (event.time > now) return event.time;
+    return events.empty() ? never : events.front().time;
+}
+
+void NodeSchedule::done(Time now) {
+    std::vector<ObjRef> alarms;
+    while (!events.empty() && events.front().time <= now) events.erase(events.begin());
+    tell();
+}
+
+void NodeSchedule::tell() {
+    const Time now = node_.graph->engine->now;
+    for (const Event& event : events)
+        if (event.time > now) {
+            node_.graph->engine->reschedule(&node_, event.time);
+            return;
+        }
+    if (node_.heap_at != none) node_.graph->engine->reschedule(&node_, forever);
+}
+
+// --- PushQueue ---------------------------------------------------------------------------------
+
+bool PushQueue::put(ObjRef message) {
+    ObjRef replaced;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!open_) return false;
+        if (conflate && !waiting_.empty()) {
+            replaced = std::move(waiting_.back());
+            waiting_.back() = std::move(message);
+        } else {
+            if (capacity != 0 && waiting_.size() >= capacity) return false;
+            waiting_.push_back(std::move(message));
+        }
+    }
+    wakeup_->ring();
+    return true;
+}
+
+bool PushQueue::take(ObjRef& message) {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return false;
+    message = std::move(waiting_.front());
+    waiting_.pop_front();
+    return true;
+}
+
+void PushQueue::put_back(ObjRef message) {
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_front(std::move(message));
+    }
+    wakeup_->ring();
+}
+
+std::size_t PushQueue::pending() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+}
+
+void PushQueue::close() {
+    std::deque<ObjRef> left;
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+    left.swap(waiting_);
+}
+
+// --- PyNode ------------------------------------------------------------------------------------
+
+PyNode::~PyNode() {
+    for (PyObject* arg : args_) Py_XDECREF(arg);
+    for (const Input& input : inputs_) {
+        // The view may be kept by the function; what it shows is gone.
+        Handle::release(std::exchange(input.view->handle, nullptr));
+        input.view->node = nullptr;
+        Py_DECREF(reinterpret_cast<PyObject*>(input.view));
+    }
+}
+
+void PyNode::wire(std::uint32_t i, Out* source) {
+    const InputSpec& input = spec->inputs[i];
+    View* view = new_view(source, this, false, i, false);
+    view->active = input.active;
+    inputs_.push_back(Input{source, view, input.need, Py_TYPE(view) == scalar_view_type});
+}
+
+NodeSchedule& PyNode::schedule() {
+    if (schedule_ == nullptr) schedule_ = std::make_unique<NodeSchedule>(*this);
+    return *schedule_;
+}
+
+bool PyNode::ready(Time now) {
+    if (schedule_ != nullptr || plan().scheduler) {
+        // Something must have asked for this: a tick, or the node's own schedule.
+        if (!schedule().due(now) &&
+            std::none_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+                return input.view->active &&
+                       (input.out->modified(now) || sampled(input.out, now));
+            }))
+            return false;
+    }
+    for (const Input& input : inputs_) {
+        if (input.need == 0) continue;
+        if (!input.out->valid() || (input.need == 2 && !input.out->all_valid())) return false;
+    }
+    return true;
+}
+
+void PyNode::prepare(Time now) {
+    for (const Input& input : inputs_)
+        if (input.scalar) refresh(input.view, *input.out, now);
+}
+
+PyObject* PyNode::argument(const Arg& arg) {
+    switch (arg.what) {
+        case Arg::What::input:
+            return Py_NewRef(reinterpret_cast<PyObject*>(inputs_[arg.input].view));
+        case Arg::What::scalar:
+            return Py_NewRef(arg.object.get());
+        case Arg::What::state:
+            if (!state_) state_ = steal(PyObject_CallNoArgs(arg.object.get()));
+            return Py_NewRef(state_.get());
+        case Arg::What::scheduler:
+            schedule();
+            return make_scheduler(this);
+        case Arg::What::clock:
+            return make_clock(this);
+        case Arg::What::output:
+            return reinterpret_cast<PyObject*>(new_view(out.get(), this, true, none, false));
+        case Arg::What::engine_api:
+            return make_engine_api(this);
+        case Arg::What::node:
+            return node_view(this);
+        case Arg::What::sender:
+            return make_push_sender(this);
+    }
+    Py_RETURN_NONE;
+}
+
+std::vector<PyObject*> PyNode::arguments(const Call& call_plan) {
+    std::vector<PyObject*> made;
+    made.reserve(call_plan.args.size() + 1);
+    made.push_back(nullptr);
+    try {
+        for (const Arg& arg : call_plan.args) {
+            PyObject* object = argument(arg);
+            if (object == nullptr) throw HostError();
+            made.push_back(object);
+        }
+    } catch (...) {
+        for (PyObject* object : made) Py_XDECREF(object);
+        throw;
+    }
+    return made;
+}
+
+namespace {
+PyObject* vectorcall(const Call& plan, const std::vector<PyObject*>& args) {
+    const std::size_t named =
+        plan.keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(plan.keywords.get())) : 0;
+    const std::size_t positional = args.size() - 1 - named;
+    PyObject* result =
+        PyObject_Vectorcall(plan.function.get(), args.data() + 1,
+                            positional | PY_VECTORCALL_ARGUMENTS_OFFSET, plan.keywords.get());
+    if (result == nullptr) throw HostError();
+    return result;
+}
+}  // namespace
+
+PyObject* PyNode::call(const Call& call_plan) {
+    std::vector<PyObject*> made = arguments(call_plan);
+    PyObject* result = nullptr;
+    try {
+        result = vectorcall(call_plan, made);
+    } catch (...) {
+        for (PyObject* object : made) Py_XDECREF(object);
+        throw;
+    }
+    for (PyObject* object : made) Py_XDECREF(object);
+    return result;
+}
+
+void PyNode::eval(Time now) {
+    if (!ready(now)) {
+        if (schedule_ != nullptr) schedule_->done(now);
+        return;
+    }
+    prepare(now);
+    if (args_.empty()) args_ = arguments(plan().eval);
+    PyObject* result = vectorcall(plan().eval, args_);
+    if (result != Py_None && out != nullptr) {
+        if (out->kind != Kind::scalar || out->is_link ||
+            !apply_exact(static_cast<ScalarOut&>(*out), result, now)) {
+            const ObjRef kept = ObjRef::steal(result);
+            apply(*out, result, now);
+        }
+    } else {
+        Py_DECREF(result);
+    }
+    if (schedule_ != nullptr) schedule_->done(now);
+}
+
+void PyNode::start(Time now) {
+    if (plan().start.function) {
+        prepare(now);
+        Py_DECREF(call(plan().start));
+    }
+    if (inputs_.empty() && plan().eval.function) graph->engine->schedule(this, now);
+}
+
+void PyNode::stop(Time now) {
+    if (!plan().stop.function) return;
+    prepare(now);
+    Py_DECREF(call(plan().stop));
+}
+
+void PyNode::visit(Visitor& visitor) const {
+    for (PyObject* arg : args_) visitor(arg);
+    for (const Input& input : inputs_) visitor(reinterpret_cast<PyObject*>(input.view));
+    visitor(state_.get());
+    if (schedule_ != nullptr)
+        for (const auto& event : schedule_->events) {
+            visitor(event.tag.get());
+            visitor(event.alarm.get());
+        }
+}
+
+Obj* PyNode::save() {
+    if (!state_ && (schedule_ == nullptr || schedule_->events.empty())) return nullptr;
+    ObjRef events = steal(PyList_New(0));
+    if (schedule_ != nullptr)
+        for (const auto& event : schedule_->events) {
+            const ObjRef pair = steal(Py_BuildValue(
+                "(LO)", static_cast<long long>(event.time), event.tag ? event.tag.get() : Py_None));
+            check(PyList_Append(events.get(), pair.get()));
+        }
+    return steal(PyTuple_Pack(2, state_ ? state_.get() : Py_None, events.get())).take();
+}
+
+void PyNode::restore(Obj* saved, Time) {
+    if (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2) return;
+    for (PyObject* arg : args_) Py_XDECREF(arg);
+    args_.clear();
+    PyObject* state = PyTuple_GET_ITEM(saved, 0);
+    state_ = state == Py_None ? ObjRef() : ObjRef(state);
+    PyObject* events = PyTuple_GET_ITEM(saved, 1);
+    if (schedule_ != nullptr) schedule_->reset();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(events); ++i) {
+        PyObject* pair = PyList_GET_ITEM(events, i);
+        PyObject* tag = PyTuple_GET_ITEM(pair, 1);
+        schedule().add(PyLong_AsLongLong(PyTuple_GET_ITEM(pair, 0)),
+                       tag == Py_None ? ObjRef() : ObjRef(tag));
+    }
+}
+
+// --- GeneratorNode -----------------------------------------------------------------------------
+
+void GeneratorNode::start(Time now) {
+    if (plan().start.function) Py_DECREF(call(plan().start));
+    const ObjRef made = steal(call(plan().eval));
+    iterator_ = steal(PyObject_GetIter(made.get()));
+    advance(now - 1);
+}
+
+// The next item that is later than `now` waits; what is late is skipped.
+void GeneratorNode::advance(Time now) {
+    while (iterator_) {
+        PyObject* item = PyIter_Next(iterator_.get());
+        if (item == nullptr) {
+            iterator_ = ObjRef();
+            if (PyErr_Occurred() != nullptr) throw HostError();
+            return;
+        }
+        const ObjRef kept = ObjRef::steal(item);
+        if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != 2) {
+            PyErr_Format(PyExc_TypeError,
+                         "a generator yields pairs of time and value, this one gave %R", item);
+            throw HostError();
+        }
+        PyObject* when = PyTuple_GET_ITEM(item, 0);
+        due_ = is_timedelta(when)
+                   ? std::max(graph->engine->now, graph->engine->start_time) + from_timedelta(when)
+                   : from_datetime(when);
+        if (due_ <= now) continue;
+        pending_ = ObjRef(PyTuple_GET_ITEM(item, 1));
+        graph->engine->schedule(this, due_);
+        return;
+    }
+}
+
+void GeneratorNode::eval(Time now) {
+    if (!pending_ || due_ > now) return;
+    ObjRef value = std::move(pending_);
+    pending_ = ObjRef();
+    if (value.get() != Py_None) {
+        if (out->kind == Kind::scalar && apply_exact(static_cast<ScalarOut&>(*out), value.get(), now))
+            (void)value.take();
+        else
+            apply(*out, value.get(), now);
+    }
+    advance(now);
+}
+
+void GeneratorNode::stop(Time now) {
+    PyNode::stop(now);
+    iterator_ = ObjRef();
+    pending_ = ObjRef();
+}
+
+void GeneratorNode::visit(Visitor& visitor) const {
+    PyNode::visit(visitor);
+    visitor(iterator_.get());
+    visitor(pending_.get());
+}
+
+// --- PushNode ----------------------------------------------------------------------------------
+
+void PushNode::start(Time) {
+    queue = std::make_shared<PushQueue>(graph->engine->wakeup);
+    queue->capacity = plan().max_pending;
+    queue->conflate = plan().conflate;
+    Py_DECREF(call(plan().eval));
+}
+
+void PushNode::stop(Time now) {
+    if (queue != nullptr) queue->close();
+    PyNode::stop(now);
+}
+
+void PushNode::eval(Time now) {
+    if (queue == nullptr) return;
+    ObjRef message;
+    if (plan().burst) {
+        ObjRef all = steal(PyList_New(0));
+        while (queue->take(message)) check(PyList_Append(all.get(), message.get()));
+        if (PyList_GET_SIZE(all.get()) == 0) return;
+        const ObjRef tuple = steal(PyList_AsTuple(all.get()));
+        apply(*out, tuple.get(), now);
+        return;
+    }
+    if (!queue->take(message)) return;
+    if (!can_apply(*out, now)) {
+        queue->put_back(std::move(message));
+        return;
+    }
+    apply(*out, message.get(), now);
+    if (queue->pending() != 0) graph->engine->wakeup->ring();
+}
+
+// --- replay and record -------------------------------------------------------------------------
+
+void ReplayNode::start(Time now) {
+    at_ = 0;
+    graph->engine->schedule(this, now);
+}
+
+void ReplayNode::eval(Time now) {
+    PyObject* items = spec->payload.get();
+    const Py_ssize_t count = PyList_GET_SIZE(items);
+    if (at_ >= count) return;
+    PyObject* item = PyList_GET_ITEM(items, at_);
+    if (item != Py_None) apply(*out, item, now);
+    Py_ssize_t next = at_ + 1;
+    while (next < count && PyList_GET_ITEM(items, next) == Py_None) ++next;
+    if (next < count)
+        graph->engine->schedule(this, now + (next - at_) * tick_ns);
+    at_ = next;
+}
+
+void RecordNode::eval(Time now) {
+    if (!in_[0]->modified(now) && !sampled(in_[0], now)) return;
+    const ObjRef delta = steal(read_delta(in_[0], now));
+    const ObjRef time = steal(to_datetime(now));
+    const ObjRef pair = steal(PyTuple_Pack(2, time.get(), delta.get()));
+    check(PyList_Append(spec->payload.get(), pair.get()));
+}
+
+namespace {
+const OpEntry entries[] = {
+    {"python", make_node<PyNode>},     {"generator", make_node<GeneratorNode>},
+    {"push", make_node<PushNode>},     {"replay", make_node<ReplayNode>},
+    {"record", make_node<RecordNode>},
+};
+}  // namespace
+
+// --- the services the engine asks for ----------------------------------------------------------
+
+PyObject* take_error() {
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value != nullptr && trace != nullptr) PyException_SetTraceback(value, trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+#endif
+}
+
+namespace {
+
+PyObject* exception_of(EngineError::What what) {
+    switch (what) {
+        case EngineError::What::overflow:
+            return PyExc_OverflowError;
+        case EngineError::What::zero_division:
+            return PyExc_ZeroDivisionError;
+        case EngineError::What::value:
+            return PyExc_ValueError;
+        case EngineError::What::type:
+            return PyExc_TypeError;
+        default:
+            return PyExc_RuntimeError;
+    }
+}
+
+Obj* capture(Node& node, int depth, bool values) {
+    try {
+        throw;
+    } catch (const HostError&) {
+    } catch (const EngineError& error) {
+        PyErr_SetString(exception_of(error.kind), error.what());
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    const ObjRef exception = ObjRef::steal(take_error());
+    const ObjRef view = steal(node_view(&node));
+    const ObjRef depth_object = steal(PyLong_FromLong(depth));
+    PyObject* args[] = {view.get(), exception ? exception.get() : Py_None, depth_object.get(),
+                        values ? Py_True : Py_False};
+    return steal(PyObject_Vectorcall(symbols.make_node_error, args, 4, nullptr)).take();
+}
+
+bool equal(Obj* a, Obj* b) {
+    if (a == b) return true;
+    const int same = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (same < 0) throw HostError();
+    return same == 1;
+}
+
+std::int64_t hash_of(Obj* object) {
+    const Py_hash_t hash = PyObject_Hash(object);
+    if (hash == -1 && PyErr_Occurred() != nullptr) throw HostError();
+    return hash;
+}
+
+Obj* box(Scalar kind, Raw raw) {
+    switch (kind) {
+        case Scalar::boolean:
+            return Py_NewRef(raw.b ? Py_True : Py_False);
+        case Scalar::integer:
+            return steal(PyLong_FromLongLong(raw.i)).take();
+        default:
+            return steal(PyFloat_FromDouble(raw.f)).take();
+    }
+}
+
+}  // namespace
+
+void install_host() {
+    host.retain = [](Obj* object) { Py_INCREF(object); };
+    host.release = [](Obj* object) { Py_DECREF(object); };
+    host.equal = equal;
+    host.hash = hash_of;
+    host.box = box;
+    host.delta = [](Out& out, Time now) -> Obj* { return steal(read_delta(&out, now)).take(); };
+    host.value = [](Out& out, Time now) -> Obj* { return steal(read_value(&out, now)).take(); };
+    host.apply = [](Out& out, Obj* value, Time now) { apply(out, value, now); };
+    host.reference = [](Out* out) -> Obj* { return make_reference(out); };
+    host.dereference = [](Obj* reference) { return follow_reference(reference); };
+    host.capture = capture;
+}
+
+}  // namespace mainspring::graph::py

@@ -1,0 +1,154 @@
+// Nodes whose work is a Python function.
+#pragma once
+
+#include "graph/py.h"
+
+namespace mainspring::graph::py {
+
+// What stands at one place of a function's argument list.
+struct Arg {
+    enum class What : std::uint8_t {
+        input, scalar, state, scheduler, clock, output, engine_api, node, sender
+    };
+    What what = What::scalar;
+    std::uint32_t input = 0;
+    ObjRef object;  // the scalar, or the factory of a state
+};
+
+struct Call {
+    ObjRef function;
+    std::vector<Arg> args;  // the last ones by keyword, when there are keywords
+    ObjRef keywords;        // a tuple of names, or null
+};
+
+// Shared by all instances of a Python node.
+struct PyPlan {
+    Call eval, start, stop;
+    bool scheduler = false;
+    bool sink = false;
+    // push sources
+    bool conflate = false, burst = false;
+    std::size_t max_pending = 0;
+};
+
+// A node's own schedule: times with tags, of which the engine knows the first.
+class NodeSchedule {
+public:
+    struct Event {
+        Time time;
+        std::uint64_t order;
+        ObjRef tag;  // null for none
+        ObjRef alarm;  // called when due, for alarms
+    };
+    explicit NodeSchedule(Node& node) : node_(node) {}
+    void add(Time time, ObjRef tag, ObjRef alarm = ObjRef());
+    bool remove(PyObject* tag, Time* was = nullptr);  // null: the earliest
+    bool has(PyObject* tag) const;
+    void reset();
+    bool due(Time now) const { return !events.empty() && events.front().time <= now; }
+    Time next(Time now) const;
+    void done(Time now);  // the evaluation at `now` is over
+
+    std::vector<Event> events;  // by time, then by order of asking
+
+private:
+    void tell();
+    Node& node_;
+    std::uint64_t order_ = 0;
+};
+
+// The messages of a push source. Any thread may put, the engine's thread takes.
+class PushQueue {
+public:
+    explicit PushQueue(std::shared_ptr<Wakeup> wakeup) : wakeup_(std::move(wakeup)) {}
+    bool put(ObjRef message);  // false: closed, or full
+    bool take(ObjRef& message);
+    void put_back(ObjRef message);
+    std::size_t pending() const;
+    void close();
+    std::size_t capacity = 0;
+    bool conflate = false;
+
+private:
+    mutable std::mutex mutex_;
+    std::deque<ObjRef> waiting_;
+    std::shared_ptr<Wakeup> wakeup_;
+    bool open_ = true;
+};
+
+class PyNode : public Node {
+public:
+    ~PyNode() override;
+    void wire(std::uint32_t i, Out* source) override;
+    void eval(Time now) override;
+    void start(Time now) override;
+    void stop(Time now) override;
+    void visit(Visitor& visitor) const override;
+    Obj* save() override;
+    void restore(Obj* state, Time now) override;
+
+    NodeSchedule& schedule();
+    const PyPlan& plan() const { return *static_cast<const PyPlan*>(spec->extra.get()); }
+    View* input_view(std::uint32_t i) const { return inputs_[i].view; }
+    std::uint32_t input_count() const { return static_cast<std::uint32_t>(inputs_.size()); }
+    PyObject* state() const { return state_.get(); }
+    std::shared_ptr<PushQueue> queue;
+
+protected:
+    struct Input {
+        Out* out;
+        View* view;
+        std::uint8_t need;
+        bool scalar;
+    };
+    bool ready(Time now);
+    void prepare(Time now);
+    PyObject* argument(const Arg& arg);
+    std::vector<PyObject*> arguments(const Call& call);
+    PyObject* call(const Call& call);
+
+    std::vector<Input> inputs_;
+    std::vector<PyObject*> args_;  // of `eval`, one free place in front for vectorcall
+    std::unique_ptr<NodeSchedule> schedule_;
+    ObjRef state_;
+};
+
+class GeneratorNode final : public PyNode {
+public:
+    void start(Time now) override;
+    void stop(Time now) override;
+    void eval(Time now) override;
+    void visit(Visitor& visitor) const override;
+
+private:
+    void advance(Time now);
+    ObjRef iterator_, pending_;
+    Time due_ = never;
+};
+
+class PushNode final : public PyNode {
+public:
+    void start(Time now) override;
+    void stop(Time now) override;
+    void eval(Time now) override;
+};
+
+// Ticks the items of a list, one for each cycle from the start on; None does not tick.
+class ReplayNode final : public Node {
+public:
+    void start(Time now) override;
+    void eval(Time now) override;
+    Obj* save() override { return PyLong_FromSsize_t(at_); }
+    void restore(Obj* state, Time) override { at_ = PyLong_AsSsize_t(state); }
+
+private:
+    Py_ssize_t at_ = 0;
+};
+
+// Appends (time, change) to a list.
+class RecordNode final : public NativeNode<1> {
+public:
+    void eval(Time now) override;
+};
+
+}  // namespace mainspring::graph::py

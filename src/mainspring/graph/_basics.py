@@ -1,0 +1,170 @@
+"""The few nodes that wiring itself is not complete without."""
+
+from __future__ import annotations
+
+import datetime as _dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mainspring.graph._errors import WiringError
+from mainspring.graph._nodes import compute_node, sink_node
+from mainspring.graph._signature import value_type
+from mainspring.graph._types import TIME_SERIES_TYPE, TSm, TsMeta, is_ts, scalar_type_of, type_name
+from mainspring.graph._wiring import (
+    DelayedPort,
+    Input,
+    WiringNode,
+    WiringPort,
+    const_of,
+    current,
+    nothing_of,
+    plain,
+)
+
+
+class _Const:
+    """`const(value)` ticks once, at the start (or `delay` after it)."""
+
+    __name__ = "const"
+
+    def __init__(self, tp: Any = None) -> None:
+        self._type = tp
+
+    def __getitem__(self, tp: Any) -> _Const:
+        return _Const(tp.stop if isinstance(tp, slice) else tp)
+
+    def __call__(self, value: Any, tp: Any = None, delay: Any = None, **options: Any) -> WiringPort:
+        tp = tp or self._type
+        if tp is None:
+            tp = TSm(scalar_type_of(value))
+        elif not isinstance(tp, TsMeta):
+            tp = TSm(tp) if not is_ts(tp) else value_type(value, tp)
+        elif not tp.is_resolved():
+            tp = value_type(value, tp)
+        return const_of(value, tp, delay if delay and delay > _dt.timedelta() else None)
+
+
+const = _Const()
+
+
+class _Nothing:
+    """`nothing(TS[int])` never ticks."""
+
+    __name__ = "nothing"
+
+    def __init__(self, tp: Any = None) -> None:
+        self._type = tp
+
+    def __getitem__(self, tp: Any) -> _Nothing:
+        return _Nothing(tp)
+
+    def __call__(self, tp: Any = None) -> WiringPort:
+        tp = tp or self._type
+        if not is_ts(tp):
+            raise WiringError(f"nothing() needs a time-series type, not {type_name(tp)}")
+        return nothing_of(tp)
+
+
+nothing = _Nothing()
+
+
+@sink_node
+def null_sink(ts: TIME_SERIES_TYPE) -> None:
+    """Consume a time series, so that what makes it runs."""
+
+
+@compute_node
+def pass_through_node(ts: TIME_SERIES_TYPE) -> TIME_SERIES_TYPE:
+    """Tick what ticks."""
+    return ts.delta_value
+
+
+def delayed_binding(tp_: Any) -> Any:
+    """A port of this type whose producer is bound later: call it with a port to bind it."""
+    return _Delayed(tp_)
+
+
+class _Delayed:
+    """Called without a port it is one; called with a port it is bound."""
+
+    def __init__(self, tp: Any) -> None:
+        self._port = DelayedPort(tp)
+
+    def __call__(self, port: Any = None) -> Any:
+        if port is None:
+            return self._port
+        self._port.bind(port)
+        return None
+
+    def bind(self, port: Any) -> None:
+        self._port.bind(port)
+
+
+class context:
+    """`with context("name", port):` publishes a port for CONTEXT parameters inside."""
+
+    def __init__(self, name: str, port: WiringPort) -> None:
+        self._name = name
+        self._port = port
+
+    def __enter__(self) -> WiringPort:
+        current().published.append((self._name, self._port))
+        return self._port
+
+    def __exit__(self, *exc: object) -> None:
+        current().published.remove((self._name, self._port))
+
+    @staticmethod
+    def get(name: str) -> WiringPort:
+        """The port published under a name."""
+        found = _published(name)
+        if found is None:
+            raise WiringError(f"no context named {name!r} is published here")
+        return found
+
+    @staticmethod
+    def has(name: str) -> bool:
+        """Is something published under this name?"""
+        return _published(name) is not None
+
+
+def _published(name: str) -> WiringPort | None:
+    at: Any = current()
+    while at is not None:
+        for known, port in reversed(at.published):
+            if known == name:
+                return port  # type: ignore[no-any-return]
+        at = at.parent
+    return None
+
+
+class _GetContext:
+    def __init__(self, tp: Any = None) -> None:
+        self._type = tp
+
+    def __getitem__(self, tp: Any) -> _GetContext:
+        return _GetContext(tp)
+
+    def __call__(self, name: str, tp_: Any = None, required: bool = False) -> Any:
+        found = _published(name)
+        if found is None and required:
+            raise WiringError(f"no context named {name!r} is published here")
+        return found
+
+
+get_context = _GetContext()
+
+
+@contextmanager
+def labelled(name: str) -> Iterator[None]:
+    """Wire nodes under a name of their own."""
+    from mainspring.graph._wiring import inside
+
+    with inside(name):
+        yield
+
+
+def sink(name: str, code: str, port: WiringPort, **options: Any) -> None:
+    """Add a native sink."""
+    WiringNode(name, code, "sink", None, [Input("ts", plain(port), True, 1)], **options)

@@ -1,0 +1,124 @@
+"""What wiring ends in: a plain, immutable description of a graph.
+
+A description holds no running state and knows nothing of how it will be run; `instantiate`
+turns it into the kernel's template, and other back ends read it as well. Nodes are listed in
+rank order (rank, then id), so a node's place in `nodes` is its index in the running graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from mainspring import _kernel
+
+_k = _kernel.graph  # type: ignore[attr-defined]
+
+__all__ = ["GraphDescription", "InputDescription", "NodeDescription", "instantiate"]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class InputDescription:
+    """One input of a node: where it comes from and what it takes to evaluate the node."""
+
+    name: str
+    source: int
+    path: tuple[int, ...] = ()
+    type: Any = None
+    active: bool = True
+    need: int = 1
+    """0: may be invalid, 1: must be valid, 2: everything in it must be valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDescription:
+    """One node. `code` is the kernel's name of its implementation."""
+
+    id: int
+    name: str
+    code: str
+    kind: str
+    """source, compute, sink, nested or structure."""
+    inputs: tuple[InputDescription, ...] = ()
+    output: Any = None
+    label: str = ""
+    rank: int = 0
+    scalars: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    params: tuple[Any, ...] = ()
+    plan: Mapping[str, Any] | None = None
+    payload: Any = None
+    nested: tuple[GraphDescription, ...] = ()
+    link: bool = False
+    error: Any = None
+    error_depth: int = 1
+    error_values: bool = False
+    path: tuple[str, ...] = ()
+    """The graphs it was wired in, outermost first."""
+    site: str = ""
+    """The file and line that wired it."""
+    function: Any = None
+    """The Python function behind it, if there is one."""
+
+    def __repr__(self) -> str:
+        return f"<node {self.id} {self.name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDescription:
+    """A graph: nodes in rank order, which of them are its inputs, and which is its output."""
+
+    name: str
+    nodes: tuple[NodeDescription, ...] = ()
+    stubs: tuple[int, ...] = ()
+    output: int | None = None
+    output_path: tuple[int, ...] = ()
+    output_type: Any = None
+
+    def __str__(self) -> str:
+        lines = [f"graph {self.name}"]
+        for node in self.nodes:
+            inputs = ", ".join(
+                f"{i.name}={i.source}" + "".join(f".{step}" for step in i.path) for i in node.inputs
+            )
+            out = "" if node.output is None else f" -> {node.output!r}"
+            label = f" {node.label!r}" if node.label else ""
+            lines.append(f"  {node.id:>4} {node.name}{label}({inputs}){out}")
+            for inner in node.nested:
+                lines += ["       " + line for line in str(inner).splitlines()]
+        if self.output is not None:
+            lines.append(f"  returns {self.output}")
+        return "\n".join(lines)
+
+
+def instantiate(description: GraphDescription) -> Any:
+    """The kernel's template of a description."""
+    template = _k.Template()
+    add = template.add_node
+    for node in description.nodes:
+        add(
+            node.code,
+            node,
+            node.name,
+            node.label,
+            None if node.output is None else node.output.kernel(),
+            node.link,
+            [
+                (i.source, i.path, i.active, i.need, None if i.type is None else i.type.kernel())
+                for i in node.inputs
+            ],
+            list(node.params),
+            node.plan,
+            node.payload,
+            [instantiate(inner) for inner in node.nested],
+            None if node.error is None else node.error.kernel(),
+            node.error_depth,
+            node.error_values,
+        )
+    template.finish(
+        description.name, list(description.stubs), description.output, list(description.output_path)
+    )
+    return template

@@ -1,0 +1,390 @@
+"""What a node's function may ask for besides its inputs, by annotating a parameter.
+
+`STATE` and `RECORDABLE_STATE` keep things between evaluations; `SCHEDULER`, `CLOCK`, `LOGGER`,
+`EvaluationEngineApi`, `NODE`, `Traits` and `GlobalState` look at the running engine; a parameter
+named `_output` (or annotated `TS_OUT[...]`) is the node's own output.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mainspring import _kernel
+from mainspring.graph._types import DefaultMark, TsMeta, type_name
+
+_k = _kernel.graph  # type: ignore[attr-defined]
+
+EvaluationClock = _k.Clock
+CLOCK = EvaluationClock
+SCHEDULER = _k.Scheduler
+EvaluationEngineApi = _k.EngineApi
+NODE = _k.Node
+Node = _k.Node
+Graph = _k.Graph
+LOGGER = logging.Logger
+
+_PLAIN = (bool, int, float, str, bytes, tuple, list, dict, set, frozenset)
+
+
+class STATE:
+    """What a node keeps between evaluations: attributes, readable as items too.
+
+    `STATE[T]` wraps one instance of `T`: its attributes are the state's, `value` is the instance.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return StateMark(item)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.__dict__[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+    def keys(self) -> Any:
+        return self.__dict__.keys()
+
+    def values(self) -> Any:
+        return self.__dict__.values()
+
+    def items(self) -> Any:
+        return self.__dict__.items()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.__dict__.get(name, default)
+
+    @property
+    def as_schema(self) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"STATE({', '.join(f'{k}={v!r}' for k, v in self.__dict__.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, STATE) and self.__dict__ == other.__dict__
+
+    __hash__ = object.__hash__
+
+
+class TypedState(STATE):
+    """The state made by `STATE[T]`."""
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "value", value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "value" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.value, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__.get("value")
+        if name == "value" or isinstance(held, _PLAIN) or held is None:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(held, name, value)
+
+    def __repr__(self) -> str:
+        return f"STATE({self.value!r})"
+
+
+@dataclass(frozen=True)
+class StateMark:
+    """The annotation `STATE[T]`."""
+
+    type: Any
+
+
+class RECORDABLE_STATE:
+    """State that is saved and recorded: `RECORDABLE_STATE[Schema]` with a bundle schema."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return RecordableMark(item)
+
+
+@dataclass(frozen=True)
+class RecordableMark:
+    """The annotation `RECORDABLE_STATE[Schema]`."""
+
+    type: Any
+
+
+class RecordableState:
+    """The fields of a recordable state; each is written and read through `value`."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            self.__dict__[name] = RecordableField()
+
+    @property
+    def value(self) -> dict[str, Any]:
+        return {n: f.value for n, f in self.__dict__.items() if f.valid}
+
+    @property
+    def as_schema(self) -> Any:
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name].value = value
+
+    def keys(self) -> Any:
+        return self.__dict__.keys()
+
+    def items(self) -> Any:
+        return self.__dict__.items()
+
+    def values(self) -> Any:
+        return self.__dict__.values()
+
+    def __repr__(self) -> str:
+        return f"RECORDABLE_STATE({self.value!r})"
+
+
+class RecordableField:
+    """One field of a recordable state."""
+
+    def __init__(self) -> None:
+        self._value: Any = None
+        self.valid = False
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._value = value
+        self.valid = value is not None
+
+    def apply_result(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def delta_value(self) -> Any:
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"{self._value!r}"
+
+
+class Traits:
+    """Values attached to a graph, looked up from the inside out."""
+
+    def __init__(self, values: dict[str, Any] | None = None) -> None:
+        self._values = dict(values or {})
+
+    def get_trait(self, name: str) -> Any:
+        """The trait, or an error."""
+        return self._values[name]
+
+    def get_trait_or(self, name: str, default: Any = None) -> Any:
+        """The trait, or the default."""
+        return self._values.get(name, default)
+
+    def set_traits(self, **values: Any) -> None:
+        """Set traits."""
+        self._values.update(values)
+
+
+@dataclass(frozen=True)
+class OutMark:
+    """An annotation `TS_OUT[...]`."""
+
+    type: Any
+
+
+class _OutAnnotation:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __getitem__(self, item: Any) -> Any:
+        return OutMark(item)
+
+    def __repr__(self) -> str:
+        return self.kind
+
+
+TS_OUT = _OutAnnotation("TS_OUT")
+TSB_OUT = _OutAnnotation("TSB_OUT")
+TSD_OUT = _OutAnnotation("TSD_OUT")
+TSL_OUT = _OutAnnotation("TSL_OUT")
+TSS_OUT = _OutAnnotation("TSS_OUT")
+TSW_OUT = _OutAnnotation("TSW_OUT")
+REF_OUT = _OutAnnotation("REF_OUT")
+
+
+class GlobalState:
+    """Values shared by everything in one run: `with GlobalState(a=1): run_graph(...)`.
+
+    Inside the graph it is injected, or found with `GlobalState.instance()`.
+    """
+
+    _stack: list[GlobalState] = []
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__["_values"] = dict(values)
+
+    def __enter__(self) -> GlobalState:
+        GlobalState._stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        GlobalState._stack.remove(self)
+
+    @classmethod
+    def instance(cls) -> GlobalState:
+        """The state in force; one is made when there is none."""
+        if not cls._stack:
+            cls._stack.append(GlobalState())
+        return cls._stack[-1]
+
+    @classmethod
+    def has_instance(cls) -> bool:
+        """Is one in force?"""
+        return bool(cls._stack)
+
+    @classmethod
+    def reset(cls) -> None:
+        """Forget the one in force."""
+        cls._stack.clear()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._values[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_values"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._values[name] = value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._values.get(name, default)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        return self._values.pop(name, *default)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        return self._values.setdefault(name, default)
+
+    def keys(self) -> Any:
+        return self._values.keys()
+
+    def values(self) -> Any:
+        return self._values.values()
+
+    def items(self) -> Any:
+        return self._values.items()
+
+    def __repr__(self) -> str:
+        return f"GlobalState({self._values!r})"
+
+
+class GlobalContext:
+    """`with GlobalContext(state):` puts a `GlobalState` in force."""
+
+    def __init__(self, state: GlobalState | None = None, **values: Any) -> None:
+        self._state = state if state is not None else GlobalState(**values)
+
+    def __enter__(self) -> GlobalState:
+        return self._state.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self._state.__exit__(*exc)
+
+
+def injected(annotation: Any, name: str) -> str | None:
+    """What kind of injectable a parameter is, or None."""
+    if isinstance(annotation, DefaultMark):
+        annotation = annotation.type
+    if annotation is STATE or isinstance(annotation, StateMark):
+        return "state"
+    if annotation is RECORDABLE_STATE or isinstance(annotation, RecordableMark):
+        return "recordable_state"
+    if isinstance(annotation, (OutMark, _OutAnnotation)) or (
+        name == "_output" and not isinstance(annotation, TsMeta)
+    ):
+        return "output"
+    if name == "_output":
+        return "output"
+    for kind, found in (
+        ("scheduler", SCHEDULER),
+        ("clock", EvaluationClock),
+        ("engine_api", EvaluationEngineApi),
+        ("node", NODE),
+        ("logger", LOGGER),
+        ("global_state", GlobalState),
+        ("traits", Traits),
+    ):
+        if annotation is found:
+            return kind
+    return None
+
+
+def state_factory(annotation: Any, default: Any) -> Callable[[], Any]:
+    """What makes the state of a new instance of a node."""
+    if isinstance(annotation, RecordableMark):
+        from mainspring.graph._types import TSBm, schema_fields
+
+        schema = annotation.type.schema if isinstance(annotation.type, TSBm) else annotation.type
+        names = tuple(schema_fields(schema))
+        return lambda: RecordableState(names)
+    if isinstance(annotation, StateMark):
+        kind = annotation.type
+        if default is not None:
+            return lambda: TypedState(copy.deepcopy(default))
+
+        def make() -> Any:
+            try:
+                return TypedState(kind())
+            except TypeError:
+                made = kind.__new__(kind)
+                return TypedState(made)
+
+        make.__name__ = f"state_{type_name(kind)}"
+        return make
+    if isinstance(default, STATE):
+        return lambda: copy.deepcopy(default)
+    return STATE

@@ -1,0 +1,1091 @@
+"""The decorators: `graph`, `compute_node`, `sink_node`, `generator`, `push_queue`, `operator`.
+
+A decorated function is a `Wirable`: calling it while a graph is wired resolves the types of the
+call and adds nodes. Brackets fix types before: `node[TS[int]](...)`, `node[SCALAR: int](...)`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from mainspring.graph._errors import (
+    AmbiguousOverloadError,
+    IncorrectTypeBinding,
+    NoOverloadError,
+    ParseError,
+    RequirementsNotMetWiringError,
+    WiringError,
+)
+from mainspring.graph._injectables import GlobalState, Traits, state_factory
+from mainspring.graph._signature import (
+    INJECTED,
+    Param,
+    Resolved,
+    Signature,
+    call_with_scalars,
+    is_port,
+    parse_signature,
+    resolve,
+    to_port,
+)
+from mainspring.graph._types import (
+    Bindings,
+    MatchError,
+    REFm,
+    SIGNALm,
+    TSBm,
+    TSDm,
+    TSLm,
+    TSm,
+    TsMeta,
+    is_ts_variable,
+    match,
+    parse_ts,
+    substitute,
+    type_name,
+    variables,
+)
+from mainspring.graph._wiring import (
+    Input,
+    WiringNode,
+    WiringPort,
+    adapt,
+    current,
+    inside,
+    register_port_operator,
+)
+
+logger = logging.getLogger("mainspring.graph")
+
+
+class Wirable:
+    """Something that can be called while a graph is wired."""
+
+    kind = "node"
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        signature: Signature,
+        *,
+        resolvers: Mapping[TypeVar, Any] | None = None,
+        requires: Callable[..., Any] | None = None,
+        label: str | None = None,
+        deprecated: bool | str = False,
+    ) -> None:
+        self.fn = fn
+        self.signature = signature
+        self.resolvers = resolvers
+        self.requires = requires
+        self.label = label
+        self.deprecated = deprecated
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.wire(args, kwargs, None)
+
+    def __getitem__(self, item: Any) -> Bound:
+        return Bound(self, _bracket_bindings(self, item))
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.signature!r}>"
+
+    def wire(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None) -> Any:
+        label = kwargs.pop("__label__", None) or self.label or ""
+        if self.deprecated:
+            text = self.deprecated if isinstance(self.deprecated, str) else "it will be removed"
+            warnings.warn(f"{self.signature.name} is deprecated: {text}", DeprecationWarning, 3)
+        return self.build(self.resolve(args, kwargs, given), label)
+
+    def resolve(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        given: Bindings | None,
+        make: bool = True,
+    ) -> Resolved:
+        resolved = resolve(self.signature, args, kwargs, given, self.resolvers, make=make)
+        if self.requires is not None:
+            answer = call_with_scalars(
+                self.requires, resolved.bindings, self.signature, resolved.arguments
+            )
+            if answer is not True and (isinstance(answer, str) or not answer):
+                raise RequirementsNotMetWiringError(
+                    f"{self.signature.name}: its requirements are not met"
+                    + (f": {answer}" if isinstance(answer, str) else "")
+                )
+        return resolved
+
+    def build(self, resolved: Resolved, label: str) -> Any:
+        raise NotImplementedError
+
+    # Overloads ------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def rank(self) -> float:
+        """How generic the signature is: the overload with the least takes the call."""
+        return sum(
+            generic_rank(p.type, p.kind) for p in self.signature.open if p.default is not None
+        )
+
+
+class Bound:
+    """A wirable with some types given in brackets."""
+
+    def __init__(self, target: Wirable, bindings: Bindings) -> None:
+        self.target = target
+        self.bindings = bindings
+        self.__name__ = getattr(target, "__name__", "node")
+
+    @property
+    def signature(self) -> Signature:
+        return self.target.signature
+
+    @property
+    def fn(self) -> Any:
+        return self.target.fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.target.wire(args, kwargs, self.bindings)
+
+    def wire(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None) -> Any:
+        return self.target.wire(args, kwargs, {**self.bindings, **(given or {})})
+
+    def __getitem__(self, item: Any) -> Bound:
+        return Bound(self.target, {**self.bindings, **_bracket_bindings(self.target, item)})
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{v.__name__}: {type_name(t)}" for v, t in self.bindings.items())
+        return f"{self.target!r}[{inner}]"
+
+
+def _bracket_bindings(target: Any, item: Any) -> Bindings:
+    """What `node[...]` binds."""
+    signature: Signature = target.signature
+    items = item if isinstance(item, tuple) else (item,)
+    found: Bindings = {}
+    for each in items:
+        if isinstance(each, slice):
+            variable, tp = each.start, each.stop
+            if not isinstance(variable, TypeVar):
+                raise ParseError(f"{signature.name}[{variable!r}: ...]: a type variable is needed")
+            found[variable] = tp
+            continue
+        variable = signature.default_variable
+        if variable is None and len(items) <= len(signature.variables):
+            candidates = [v for v in signature.variables if v not in found]
+            variable = candidates[0] if candidates else None
+        if variable is None:
+            raise ParseError(
+                f"{signature.name}[{type_name(each)}] has nothing to bind it to",
+                hint=f"its variables are {', '.join(v.__name__ for v in signature.variables) or 'none'}",
+            )
+        if not isinstance(variable, TypeVar):  # DEFAULT over a pattern
+            match(variable, each, found)
+            continue
+        found[variable] = each
+    return found
+
+
+def generic_rank(tp: Any, kind: str = "ts", depth: int = 0) -> float:
+    """0 for a concrete type, up to 1 for a variable that takes anything."""
+    scale = 0.1**depth
+    if isinstance(tp, TypeVar):
+        if tp.__constraints__:
+            return 0.8 * scale
+        bound = tp.__bound__
+        if bound is None or is_ts_variable(tp):
+            return 1.0 * scale
+        return 0.9 * scale
+    if isinstance(tp, SIGNALm):
+        return 1.1 * scale
+    if isinstance(tp, REFm):
+        return generic_rank(tp.args[0], kind, depth)
+    if isinstance(tp, TSBm):
+        if isinstance(tp.args[0], TypeVar):
+            return 0.5 * scale
+        return sum(generic_rank(c, kind, depth + 1) for c in tp.children()) / max(
+            1, len(tp.children())
+        )
+    if isinstance(tp, TsMeta):
+        return sum(generic_rank(arg, kind, depth + 1) for arg in tp.args) / max(1, len(tp.args))
+    if tp is object and depth:
+        return 0.7 * scale
+    from typing import get_args
+
+    args = [a for a in get_args(tp) if a is not Ellipsis]
+    if args:
+        return sum(generic_rank(arg, kind, depth + 1) for arg in args) / len(args)
+    return 0.0
+
+
+# --- nodes that are Python functions -----------------------------------------------------------
+
+
+def _names(value: Any, resolved: Resolved, signature: Signature) -> frozenset[str] | None:
+    """`active=`, `valid=`, `all_valid=`: names, or something that tells them while wiring."""
+    if value is None:
+        return None
+    if callable(value) and not isinstance(value, (str, tuple, list, set, frozenset)):
+        value = call_with_scalars(value, resolved.bindings, signature, resolved.arguments)
+        if value is None:
+            return None
+    if isinstance(value, str):
+        value = (value,)
+    return frozenset(value)
+
+
+class PythonNode(Wirable):
+    """`compute_node` and `sink_node`."""
+
+    code = "python"
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        kind: str,
+        *,
+        active: Any = None,
+        valid: Any = None,
+        all_valid: Any = None,
+        signature: Signature | None = None,
+        **common: Any,
+    ) -> None:
+        super().__init__(fn, signature or parse_signature(fn), **common)
+        self.kind = kind
+        self.active = active
+        self.valid = valid
+        self.all_valid = all_valid
+        self.start_fn: Callable[..., Any] | None = None
+        self.stop_fn: Callable[..., Any] | None = None
+        self._check()
+
+    def _check(self) -> None:
+        signature = self.signature
+        if self.kind == "compute_node":
+            if signature.output is None:
+                raise ParseError(
+                    f"compute_node {signature.name} has no result",
+                    hint="annotate it, or use sink_node",
+                )
+            if not signature.time_series_args:
+                raise ParseError(
+                    f"compute_node {signature.name} has no time-series input",
+                    hint="use generator or const for a source",
+                )
+        if self.kind == "sink_node":
+            if signature.output is not None:
+                raise ParseError(f"sink_node {signature.name} cannot have a result")
+            if not signature.time_series_args:
+                raise ParseError(f"sink_node {signature.name} has no time-series input")
+        known = signature.time_series_args
+        for what in ("active", "valid", "all_valid"):
+            names = getattr(self, what)
+            if names is None or callable(names):
+                continue
+            for name in (names,) if isinstance(names, str) else names:
+                if name not in known:
+                    raise ParseError(
+                        f"{signature.name}: {what}= names {name!r}, which is no time-series input",
+                        hint=f"its inputs are {', '.join(sorted(known))}",
+                    )
+
+    def start(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate what runs when the node starts."""
+        self.start_fn = fn
+        return fn
+
+    def stop(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate what runs when the node stops."""
+        self.stop_fn = fn
+        return fn
+
+    def build(self, resolved: Resolved, label: str) -> Any:
+        signature = self.signature
+        active = _names(self.active, resolved, signature)
+        valid = _names(self.valid, resolved, signature)
+        all_valid = _names(self.all_valid, resolved, signature) or frozenset()
+        inputs: list[Input] = []
+        scalars: dict[str, Any] = {}
+        places: dict[str, list[tuple[str, Any, str]]] = {}
+        for p in signature.params:
+            places[p.name] = self._place(p, resolved, inputs, scalars, active, valid, all_valid)
+        plan = {
+            "eval": _call_plan(self.fn, signature, places),
+            "start": _hook_plan(self.start_fn, places, signature),
+            "stop": _hook_plan(self.stop_fn, places, signature),
+            "scheduler": any(p.kind == "scheduler" for p in signature.params),
+        }
+        self.finish_plan(plan)
+        node = WiringNode(
+            signature.name,
+            self.code,
+            "sink" if signature.output is None else "source" if not inputs else "compute",
+            resolved.output,
+            inputs,
+            label=label,
+            scalars=scalars,
+            plan=plan,
+            function=self.fn,
+        )
+        return None if resolved.output is None else WiringPort(node, (), resolved.output)
+
+    def finish_plan(self, plan: dict[str, Any]) -> None:
+        """A place for kinds of node with more to say."""
+
+    def _place(
+        self,
+        p: Param,
+        resolved: Resolved,
+        inputs: list[Input],
+        scalars: dict[str, Any],
+        active: frozenset[str] | None,
+        valid: frozenset[str] | None,
+        all_valid: frozenset[str],
+    ) -> list[tuple[str, Any, str]]:
+        """What the function gets for a parameter: `(what, content, keyword)`."""
+        if p.kind in INJECTED:
+            return [(*_injection(p), p.name)]
+        value = resolved.arguments[p.name]
+        if p.kind == "context":
+            value = find_context(p, value, resolved.types[p.name])
+        if p.kind not in ("ts", "context") or value is None:
+            scalars[p.name] = value
+            if p.star == 1:
+                return [("scalar", v, "") for v in value]
+            if p.star == 2:
+                return [("scalar", v, k) for k, v in value.items()]
+            return [("scalar", value, p.name)]
+        want = resolved.types[p.name]
+        is_active = active is None or p.name in active
+        need = 2 if p.name in all_valid else 1 if valid is None or p.name in valid else 0
+        parts: list[tuple[str, WiringPort, Any]]
+        if p.star and isinstance(want, (TSLm, TSBm)):
+            value = adapt(value, want)
+            parts = [
+                (f"{p.name}[{k}]" if p.star == 1 else str(k), port, port.type)
+                for k, port in value.children()
+            ]
+        else:
+            parts = [(p.name, value, want)]
+        made = []
+        for name, port, tp in parts:
+            made.append(("input", len(inputs), name))
+            inputs.append(Input(name, adapt(port, tp), is_active, need))
+        return made
+
+
+def _injection(p: Param) -> tuple[str, Any]:
+    """How the kernel, or the parameter itself, provides an injectable."""
+    if p.kind in ("state", "recordable_state"):
+        default = None if p.default is inspect.Parameter.empty else p.default
+        return "state", state_factory(p.annotation, default)
+    if p.kind in ("scheduler", "clock", "output", "engine_api", "node", "sender"):
+        return p.kind, None
+    if p.kind == "logger":
+        return "scalar", logger
+    if p.kind == "global_state":
+        return "scalar", GlobalState.instance()
+    return "scalar", current().state.setdefault("traits", Traits())
+
+
+def _call_plan(
+    fn: Callable[..., Any], signature: Signature, places: dict[str, list[tuple[str, Any, str]]]
+) -> tuple[Any, list[tuple[str, Any]], tuple[str, ...]]:
+    positional: list[tuple[str, Any]] = []
+    named: list[tuple[str, Any]] = []
+    keywords: list[str] = []
+    for p in signature.params:
+        for what, content, name in places[p.name]:
+            if p.star == 2 or p.keyword_only:
+                named.append((what, content))
+                keywords.append(name)
+            else:
+                positional.append((what, content))
+    return fn, positional + named, tuple(keywords)
+
+
+def _hook_plan(
+    fn: Callable[..., Any] | None,
+    places: dict[str, list[tuple[str, Any, str]]],
+    signature: Signature,
+) -> Any:
+    """A start or stop function takes what it names of the node's parameters."""
+    if fn is None:
+        return None
+    args: list[tuple[str, Any]] = []
+    keywords = []
+    for name, parameter in inspect.signature(fn).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        found = places.get(name)
+        if found is None:
+            if name == "_output":
+                found = [("output", None, name)]
+            elif parameter.default is not parameter.empty:
+                hint = parameter.annotation
+                from mainspring.graph._injectables import injected
+
+                kind = None if hint is parameter.empty else injected(hint, name)
+                if kind is None:
+                    continue
+                found = [
+                    (*_injection(Param(name, kind, None, parameter.default, annotation=hint)), name)
+                ]
+            else:
+                raise ParseError(
+                    f"the hook of {signature.name} asks for {name!r}, which the node has not",
+                    hint=f"it has {', '.join(places)}",
+                )
+        for what, content, _ in found:
+            args.append((what, content))
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                keywords.append(name)
+    return fn, args, tuple(keywords)
+
+
+class GeneratorNode(PythonNode):
+    """`generator`."""
+
+    code = "generator"
+
+    def _check(self) -> None:
+        if self.signature.output is None:
+            raise ParseError(f"generator {self.signature.name} has no result type")
+        if self.signature.time_series_args:
+            raise ParseError(f"generator {self.signature.name} cannot have time-series inputs")
+
+
+class PushNode(PythonNode):
+    """`push_queue`."""
+
+    code = "push"
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        tp: Any,
+        conflate: bool,
+        burst: bool,
+        max_pending: int | None,
+        **common: Any,
+    ) -> None:
+        self.options = {"conflate": conflate, "burst": burst, "max_pending": max_pending or 0}
+        signature = parse_signature(fn, needs_types=False)
+        params = signature.params
+        if not params:
+            raise ParseError(f"push_queue {signature.name} needs a parameter for the sender")
+        params[0].kind = "sender"
+        for p in params[1:]:
+            if p.kind == "any":
+                p.kind = "scalar"
+                p.type = object
+        out = parse_ts(tp, f"push_queue {signature.name}")
+        if burst and isinstance(out, TSm):
+            pass
+        super().__init__(
+            fn, "push_queue", signature=Signature(signature.name, params, out), **common
+        )
+
+    def _check(self) -> None:
+        return
+
+    def finish_plan(self, plan: dict[str, Any]) -> None:
+        plan.update(self.options)
+
+
+# --- graphs ------------------------------------------------------------------------------------
+
+
+class GraphFunction(Wirable):
+    """`graph`: a function that wires others."""
+
+    kind = "graph"
+
+    def build(self, resolved: Resolved, label: str) -> Any:
+        signature = self.signature
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for p in signature.params:
+            if p.kind in INJECTED:
+                value: Any = _injection(p)[1]
+            else:
+                value = resolved.arguments[p.name]
+            if p.kind == "context":
+                value = find_context(p, value, resolved.types[p.name])
+            elif p.kind == "ts" and is_port(value):
+                tp = resolved.types[p.name]
+                if not isinstance(tp, SIGNALm):
+                    value = current().bring_in(value) if value.node is not None else value
+            if p.star == 1:
+                positional += [v for _, v in value.children()] if is_port(value) else list(value)
+            elif p.star == 2:
+                named.update(dict(value.children()) if is_port(value) else value)
+            elif p.keyword_only:
+                named[p.name] = value
+            else:
+                positional.append(value)
+        with inside(label or signature.name):
+            out = self.fn(*positional, **named)
+            return self.result(out, resolved)
+
+    def result(self, out: Any, resolved: Resolved) -> Any:
+        signature = self.signature
+        want = resolved.output
+        if want is None:
+            if out is not None and signature.output is None and is_port(out):
+                raise WiringError(
+                    f"graph {signature.name} returns {out!r} but declares no result",
+                    hint=f"annotate it: -> {type_name(out.type)}",
+                )
+            return None
+        if out is None:
+            raise WiringError(f"graph {signature.name} returned nothing, it declares {want!r}")
+        return as_result(out, want, signature.name)
+
+    def resolve(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        given: Bindings | None,
+        make: bool = True,
+    ) -> Resolved:
+        from mainspring.graph._signature import UnresolvedError
+
+        try:
+            return super().resolve(args, kwargs, given, make)
+        except UnresolvedError:
+            if not make:
+                raise
+            # The body may tell: resolve without the result, which is checked afterwards.
+            open_signature = Signature(
+                self.signature.name, self.signature.params, None, self.signature.default_variable
+            )
+            resolved = resolve(open_signature, args, kwargs, given, self.resolvers, make=make)
+            resolved.output = substitute(self.signature.output, resolved.bindings)
+            return resolved
+
+
+def as_result(out: Any, want: Any, name: str) -> WiringPort:
+    """What a graph function returned, as a port of the declared type."""
+    if not is_port(out):
+        try:
+            out = to_port(out, want, {}, Param("result", "ts", want), True)
+        except MatchError as problem:
+            raise IncorrectTypeBinding(
+                f"graph {name} declares {type_name(want)}: {problem}"
+            ) from None
+    try:
+        match(want, out.type, {})
+    except MatchError as problem:
+        raise IncorrectTypeBinding(
+            f"graph {name} declares {type_name(want)} but returns {type_name(out.type)}: {problem}"
+        ) from None
+    return out  # type: ignore[no-any-return]
+
+
+# --- contexts ----------------------------------------------------------------------------------
+
+
+def find_context(p: Param, given: Any, tp: Any) -> Any:
+    """The port of the nearest enclosing `with` that a CONTEXT parameter takes."""
+    from mainspring.graph._sentinels import _Required
+
+    if is_port(given):
+        return given
+    name = given if isinstance(given, str) else given.name if isinstance(given, _Required) else None
+    context: Any = current()
+    while context is not None:
+        for published_name, port in reversed(context.published):
+            if name is not None and published_name != name:
+                continue
+            if name is None and published_name is not None and published_name != p.name:
+                pass
+            try:
+                match(tp, port.type, {})
+            except MatchError:
+                continue
+            return port
+        context = context.parent
+    if isinstance(given, _Required):
+        raise WiringError(
+            f"no context {'named ' + repr(name) if name else 'of type ' + type_name(tp)} is published here",
+            hint="enclose the call in `with port:` or `with context(name, port):`",
+        )
+    return None
+
+
+# --- operators ---------------------------------------------------------------------------------
+
+
+class Operator(Wirable):
+    """`operator`: a signature, and overloads that implement it."""
+
+    kind = "operator"
+
+    def __init__(self, fn: Callable[..., Any], **common: Any) -> None:
+        super().__init__(fn, parse_signature(fn), **common)
+        self.overloads: list[Wirable] = []
+        self._chosen: dict[Any, Wirable] = {}
+        name = self.signature.name
+        if name in PORT_SYNTAX:
+            register_port_operator(name, self)
+
+    def overload(self, candidate: Any = None, **options: Any) -> Any:
+        """Add an implementation (also usable as a decorator)."""
+        if candidate is None:
+            return lambda fn: self.overload(fn, **options)
+        if not isinstance(candidate, (Wirable, Bound)):
+            candidate = PythonNode(candidate, "compute_node", **options)
+        target = candidate.target if isinstance(candidate, Bound) else candidate
+        self.overloads.append(target)
+        self._chosen.clear()
+        return candidate
+
+    def wire(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None) -> Any:
+        if self.deprecated:
+            text = self.deprecated if isinstance(self.deprecated, str) else "it will be removed"
+            warnings.warn(f"{self.signature.name} is deprecated: {text}", DeprecationWarning, 3)
+        key = self._key(args, kwargs, given)
+        if key is not None:
+            known = self._chosen.get(key)
+            if known is not None:
+                return known.wire(args, kwargs, self._for(known, given))
+        chosen = self.choose(args, kwargs, given)
+        if key is not None:
+            self._chosen[key] = chosen
+        return chosen.wire(args, dict(kwargs), self._for(chosen, given))
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None) -> Any:
+        """What an overload is chosen by, when that is types and plain values alone."""
+        if kwargs:
+            return None
+        key: list[Any] = []
+        for arg in args:
+            if isinstance(arg, WiringPort):
+                key.append(arg.type)
+            elif type(arg) in (int, float, bool, str):
+                key.append((type(arg), arg))
+            else:
+                return None
+        if given:
+            key.append(tuple(given.items()))
+        try:
+            made = tuple(key)
+            hash(made)
+        except TypeError:
+            return None
+        return made
+
+    def _for(self, candidate: Wirable, given: Bindings | None) -> Bindings | None:
+        """Bindings given to the operator, as they apply to an overload with its own variables."""
+        if not given:
+            return None
+        found: Bindings = {}
+        known = set(candidate.signature.variables)
+        for variable, tp in given.items():
+            if variable in known:
+                found[variable] = tp
+            elif (
+                variable in variables_of(self.signature.output)
+                and candidate.signature.output is not None
+            ):
+                pattern = self.signature.output
+                if isinstance(pattern, TypeVar):
+                    match(candidate.signature.output, tp, found)
+        return found
+
+    def choose(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None
+    ) -> Wirable:
+        """The overload with the least generic signature that takes the call."""
+        fits: list[tuple[float, Wirable]] = []
+        refused: list[tuple[Wirable, Exception]] = []
+        for candidate in self.overloads:
+            try:
+                own = self._for(candidate, given)
+                options = {k: v for k, v in kwargs.items() if k != "__label__"}
+                if isinstance(candidate, Operator):
+                    candidate.choose(args, options, own)
+                else:
+                    candidate.resolve(args, options, own, make=False)
+            except (WiringError, MatchError, ParseError) as problem:
+                refused.append((candidate, problem))
+                continue
+            fits.append((candidate.rank, candidate))
+        if not fits:
+            raise self._no_fit(args, kwargs, refused)
+        fits.sort(key=lambda item: item[0])
+        if len(fits) > 1 and abs(fits[1][0] - fits[0][0]) < 1e-12:
+            tied = [c for r, c in fits if abs(r - fits[0][0]) < 1e-12]
+            raise AmbiguousOverloadError(
+                f"{self.signature.name}: these overloads fit equally well: "
+                + "; ".join(repr(c.signature) for c in tied),
+                hint="make one more specific, or tell them apart with requires=",
+            )
+        return fits[0][1]
+
+    def _no_fit(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        refused: list[tuple[Wirable, Exception]],
+    ) -> WiringError:
+        shown = [_shown(a) for a in args] + [f"{k}={_shown(v)}" for k, v in kwargs.items()]
+        reasons = "".join(f"\n  {c.signature!r}: {str(p).splitlines()[0]}" for c, p in refused[:12])
+        more = f"\n  ... and {len(refused) - 12} more" if len(refused) > 12 else ""
+        if len(refused) == 1:
+            kind: type[WiringError] = (
+                RequirementsNotMetWiringError
+                if isinstance(refused[0][1], RequirementsNotMetWiringError)
+                else NoOverloadError
+            )
+        else:
+            kind = NoOverloadError
+        return kind(
+            f"no overload of {self.signature.name} takes ({', '.join(shown)}); tried:{reasons}{more}"
+            if refused
+            else f"{self.signature.name} has no overloads"
+        )
+
+
+def variables_of(tp: Any) -> tuple[TypeVar, ...]:
+    return () if tp is None else tuple(variables(tp))
+
+
+def _shown(value: Any) -> str:
+    return type_name(value.type) if is_port(value) else repr(value)
+
+
+PORT_SYNTAX = frozenset(
+    ["add_", "sub_", "mul_", "div_", "floordiv_", "mod_", "pow_", "lshift_", "rshift_", "bit_and", "bit_or", "bit_xor", "divmod_", "matmul_", "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "neg_", "pos_", "invert_", "abs_", "round_", "getitem_", "getattr_", "contains_", "len_", "convert", "tsd_from_ports", "tss_from_ports", "temporal_attr"]
+)
+
+
+# --- the decorators ----------------------------------------------------------------------------
+
+
+def _register(made: Wirable, overloads: Any) -> Wirable:
+    if overloads is not None:
+        target = overloads.target if isinstance(overloads, Bound) else overloads
+        if not isinstance(target, Operator):
+            target = _promote(target)
+        target.overload(made)
+    return made
+
+
+def _promote(target: Any) -> Operator:
+    """A graph or node that is overloaded becomes an operator it is the general overload of."""
+    known = getattr(target, "_as_operator", None)
+    if known is None:
+        known = Operator(target.fn)
+        known.overload(target.__class__.__new__(target.__class__))
+        known.overloads[-1].__dict__.update(target.__dict__)
+        target._as_operator = known
+        target.wire = known.wire
+    return known  # type: ignore[no-any-return]
+
+
+def _node_decorator(kind: str) -> Callable[..., Any]:
+    def decorate(
+        fn: Callable[..., Any] | None = None,
+        /,
+        node_impl: Any = None,
+        active: Any = None,
+        valid: Any = None,
+        all_valid: Any = None,
+        overloads: Any = None,
+        resolvers: Mapping[TypeVar, Any] | None = None,
+        requires: Callable[..., Any] | None = None,
+        label: str | None = None,
+        deprecated: bool | str = False,
+    ) -> Any:
+        def make(target: Callable[..., Any]) -> Any:
+            return _register(
+                PythonNode(
+                    target,
+                    kind,
+                    active=active,
+                    valid=valid,
+                    all_valid=all_valid,
+                    resolvers=resolvers,
+                    requires=requires,
+                    label=label,
+                    deprecated=deprecated,
+                ),
+                overloads,
+            )
+
+        if node_impl is not None:
+            raise ParseError(f"{kind}: node_impl is not supported")
+        return make if fn is None else make(fn)
+
+    decorate.__name__ = decorate.__qualname__ = kind
+    return decorate
+
+
+compute_node = _node_decorator("compute_node")
+compute_node.__doc__ = """Decorate a function that computes a time series from others.
+
+It is called when an active input ticks and every input in `valid` has a value (by default all of
+them); what it returns ticks its output, `None` does not.
+"""
+sink_node = _node_decorator("sink_node")
+sink_node.__doc__ = "Decorate a function that consumes time series and gives none."
+
+
+def generator(
+    fn: Callable[..., Any] | None = None,
+    overloads: Any = None,
+    resolvers: Mapping[TypeVar, Any] | None = None,
+    requires: Callable[..., Any] | None = None,
+    label: str | None = None,
+    deprecated: bool | str = False,
+) -> Any:
+    """Decorate a Python generator that yields `(time, value)`: a source of ticks."""
+
+    def make(target: Callable[..., Any]) -> Any:
+        return _register(
+            GeneratorNode(
+                target,
+                "generator",
+                resolvers=resolvers,
+                requires=requires,
+                label=label,
+                deprecated=deprecated,
+            ),
+            overloads,
+        )
+
+    return make if fn is None else make(fn)
+
+
+def push_queue(
+    tp: Any,
+    overloads: Any = None,
+    resolvers: Mapping[TypeVar, Any] | None = None,
+    requires: Callable[..., Any] | None = None,
+    label: str | None = None,
+    deprecated: bool | str = False,
+    *,
+    conflate: bool = False,
+    burst: bool = False,
+    max_pending: int | None = None,
+) -> Any:
+    """Decorate a function that is handed a sender; what is sent ticks (real time only).
+
+    The sender may be called from any thread and says whether it took the message. `conflate`
+    keeps the newest only, `burst` ticks everything waiting as one tuple, `max_pending` bounds
+    what may wait.
+    """
+
+    def make(target: Callable[..., Any]) -> Any:
+        return _register(
+            PushNode(
+                target,
+                tp,
+                conflate,
+                burst,
+                max_pending,
+                resolvers=resolvers,
+                requires=requires,
+                label=label,
+                deprecated=deprecated,
+            ),
+            overloads,
+        )
+
+    return make
+
+
+def graph(
+    fn: Callable[..., Any] | None = None,
+    overloads: Any = None,
+    resolvers: Mapping[TypeVar, Any] | None = None,
+    requires: Callable[..., Any] | None = None,
+    label: str | None = None,
+    deprecated: bool | str = False,
+) -> Any:
+    """Decorate a function that wires nodes together. It runs while the graph is built."""
+
+    def make(target: Callable[..., Any]) -> Any:
+        return _register(
+            GraphFunction(
+                target,
+                parse_signature(target),
+                resolvers=resolvers,
+                requires=requires,
+                label=label,
+                deprecated=deprecated,
+            ),
+            overloads,
+        )
+
+    return make if fn is None else make(fn)
+
+
+def operator(fn: Callable[..., Any] | None = None, deprecated: bool | str = False) -> Any:
+    """Declare an operator: a signature for which overloads are registered."""
+
+    def make(target: Callable[..., Any]) -> Any:
+        return Operator(target, deprecated=deprecated)
+
+    return make if fn is None else make(fn)
+
+
+def lift(
+    fn: Callable[..., Any],
+    inputs: Mapping[str, Any] | None = None,
+    output: Any = None,
+    active: Any = None,
+    valid: Any = None,
+    all_valid: Any = None,
+    dedup_output: bool = False,
+    defaults: Mapping[str, Any] | None = None,
+) -> Any:
+    """A plain function as a compute node: each scalar parameter becomes a `TS` of it."""
+    from mainspring.graph._types import resolve_hints
+
+    hints = resolve_hints(fn)
+    params = []
+    for name, parameter in inspect.signature(fn).parameters.items():
+        tp = (inputs or {}).get(name)
+        if tp is None:
+            hint = hints.get(name, object)
+            tp = hint if isinstance(hint, TsMeta) else TSm(hint)
+        default = (defaults or {}).get(name, parameter.default)
+        params.append(Param(name, "ts", tp, default, annotation=tp))
+    out = output
+    if out is None:
+        hint = hints.get("return", object)
+        out = hint if isinstance(hint, TsMeta) else TSm(hint)
+
+    names = [p.name for p in params]
+
+    def call(*views: Any) -> Any:
+        return fn(*[None if v is None else v.value for v in views])
+
+    if dedup_output:
+        call = _dedup(fn)
+        params.append(Param("_output", "output", None, None))
+    call.__name__ = getattr(fn, "__name__", "lifted")
+    call.__doc__ = fn.__doc__
+    del names
+    return PythonNode(
+        call,
+        "compute_node",
+        active=active,
+        valid=valid,
+        all_valid=all_valid,
+        signature=Signature(call.__name__, params, parse_ts(out, call.__name__)),
+    )
+
+
+def _dedup(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*views: Any) -> Any:
+        *inputs, out = views
+        value = fn(*[None if v is None else v.value for v in inputs])
+        return None if out.valid and out.value == value else value
+
+    return call
+
+
+def native(
+    name: str,
+    code: str,
+    signature: Signature,
+    *,
+    overloads: Any = None,
+    requires: Callable[..., Any] | None = None,
+    resolvers: Mapping[TypeVar, Any] | None = None,
+    need: Mapping[str, int] | None = None,
+    active: frozenset[str] | None = None,
+) -> Any:
+    """A node the kernel implements under an op code; scalars become its params, in order."""
+    return _register(
+        NativeNode(
+            name, code, signature, requires=requires, resolvers=resolvers, need=need, active=active
+        ),
+        overloads,
+    )
+
+
+class NativeNode(Wirable):
+    """A node implemented by the kernel."""
+
+    kind = "native"
+
+    def __init__(
+        self,
+        name: str,
+        code: str,
+        signature: Signature,
+        *,
+        need: Mapping[str, int] | None = None,
+        active: frozenset[str] | None = None,
+        **common: Any,
+    ) -> None:
+        def stand_in() -> None:
+            """Implemented by the kernel."""
+
+        stand_in.__name__ = name
+        super().__init__(stand_in, signature, **common)
+        self.code = code
+        self.need = need or {}
+        self.active = active
+
+    def build(self, resolved: Resolved, label: str) -> Any:
+        inputs, params, scalars = [], [], {}
+        for p in self.signature.open:
+            value = resolved.arguments[p.name]
+            if p.kind == "ts":
+                if value is None:
+                    continue
+                inputs.append(
+                    Input(
+                        p.name,
+                        adapt(value, resolved.types[p.name]),
+                        self.active is None or p.name in self.active,
+                        self.need.get(p.name, 1),
+                    )
+                )
+            else:
+                params.append(value)
+                scalars[p.name] = value
+        node = WiringNode(
+            self.signature.name,
+            self.code,
+            "sink" if resolved.output is None else "compute" if inputs else "source",
+            resolved.output,
+            inputs,
+            label=label,
+            scalars=scalars,
+            params=tuple(params),
+        )
+        return None if resolved.output is None else WiringPort(node, (), resolved.output)
+
+
+__all__ = [
+    "Bound",
+    "GeneratorNode",
+    "GraphFunction",
+    "NativeNode",
+    "Operator",
+    "PushNode",
+    "PythonNode",
+    "Wirable",
+    "compute_node",
+    "generator",
+    "graph",
+    "lift",
+    "native",
+    "operator",
+    "push_queue",
+    "sink_node",
+]
+_ = TSDm

@@ -1,0 +1,126 @@
+"""Small values with a meaning of their own: removals, set changes, markers of signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
+__all__ = ["REMOVE", "REMOVE_IF_EXISTS", "REQUIRED", "Removed", "SetDelta", "set_delta"]
+
+T = TypeVar("T")
+
+
+class _Marker:
+    """A named constant that stays one through copying and pickling."""
+
+    _known: dict[str, _Marker] = {}
+    name: str
+
+    def __new__(cls, name: str) -> _Marker:
+        found = cls._known.get(name)
+        if found is None:
+            found = cls._known[name] = super().__new__(cls)
+            found.name = name
+        return found
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __copy__(self) -> _Marker:
+        return self
+
+    def __deepcopy__(self, memo: object) -> _Marker:
+        return self
+
+    def __reduce__(self) -> tuple[type[_Marker], tuple[str]]:
+        return type(self), (self.name,)
+
+
+#: In the change of a TSD: the key goes (and must be there).
+REMOVE = _Marker("REMOVE")
+#: In the change of a TSD: the key goes if it is there.
+REMOVE_IF_EXISTS = _Marker("REMOVE_IF_EXISTS")
+
+
+class _Required:
+    """Marks a CONTEXT that must be there, and may name it: `REQUIRED["price"]`."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+
+    def __getitem__(self, name: str) -> _Required:
+        return _Required(name)
+
+    def __repr__(self) -> str:
+        return "REQUIRED" if self.name is None else f"REQUIRED[{self.name!r}]"
+
+
+REQUIRED = _Required()
+
+
+class Removed(Generic[T]):
+    """In the change of a TSS: the element goes. Equal to, and hashed as, the element."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: T) -> None:
+        self.item = item
+
+    def __eq__(self, other: object) -> bool:
+        return self.item == (other.item if isinstance(other, Removed) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.item)
+
+    def __repr__(self) -> str:
+        return f"Removed({self.item!r})"
+
+
+class SetDelta(frozenset[Any]):
+    """The change of a TSS: what came, and what went as `Removed`."""
+
+    __slots__ = ()
+
+    @property
+    def added(self) -> frozenset[Any]:
+        """The elements that came."""
+        return frozenset(item for item in self if type(item) is not Removed)
+
+    @property
+    def removed(self) -> frozenset[Any]:
+        """The elements that went."""
+        return frozenset(item.item for item in self if type(item) is Removed)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SetDelta):
+            return self.added == other.added and self.removed == other.removed
+        if isinstance(other, (set, frozenset)):
+            plain = {item for item in other if type(item) is not Removed}
+            gone = {item.item for item in other if type(item) is Removed}
+            return self.added == plain and self.removed == gone
+        return NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    __hash__ = frozenset.__hash__
+
+    def __repr__(self) -> str:
+        items = [repr(item) for item in _ordered(self.added)]
+        items += [f"Removed({item!r})" for item in _ordered(self.removed)]
+        return "SetDelta({" + ", ".join(items) + "})"
+
+
+def _ordered(items: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(items)
+    except TypeError:
+        return sorted(items, key=repr)
+
+
+def set_delta(
+    added: Iterable[Any] | None = None, removed: Iterable[Any] | None = None, tp: Any = None
+) -> SetDelta:
+    """The change of a TSS that adds and removes these elements."""
+    return SetDelta([*(added or ()), *(Removed(item) for item in removed or ())])

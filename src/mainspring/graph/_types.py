@@ -1,0 +1,1120 @@
+"""Time-series types: what stands in annotations, and how types with variables are resolved.
+
+`TS[int]`, `TSD[str, TS[float]]` and the like are instances of `TsMeta`: immutable, interned by
+value, hashable. A scalar is any Python annotation. Type variables are ordinary `typing.TypeVar`s;
+one that is bound to `TimeSeries` stands for a whole time series, every other for a scalar, a size
+or a schema.
+
+`match` compares a pattern with an actual type and binds variables; `substitute` puts them in.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime as _dt
+import enum
+import types as _pytypes
+import typing
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from typing import Any, Generic, TypeVar, get_args, get_origin
+
+from mainspring import _kernel
+from mainspring.graph._errors import ParseError, WiringError
+
+_k = _kernel.graph  # type: ignore[attr-defined]
+
+TimeSeries = _k.TimeSeries
+
+
+class MatchError(Exception):
+    """A type does not fit a pattern; the message says where."""
+
+
+class TsMeta:
+    """A time-series type. Equal types are equal, whoever wrote them."""
+
+    __slots__ = ("_hash", "_kernel", "_stripped", "args")
+    kind = "TS"
+
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+        self._hash = hash((type(self), args))
+        self._kernel: Any = None
+        self._stripped: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and self.args == other.args)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"{self.kind}[{', '.join(type_name(arg) for arg in self.args)}]"
+
+    def __or__(self, other: Any) -> Any:
+        return self if other is None else typing.Union[self, other]
+
+    __ror__ = __or__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self!r} is a type of time series, it has no instances to be called for")
+
+    # What differs by kind -----------------------------------------------------------------
+
+    def children(self) -> tuple[Any, ...]:
+        """The time-series types inside."""
+        return ()
+
+    def rebuild(self, change: Callable[[Any], Any]) -> TsMeta:
+        """The same kind of type with every argument changed."""
+        args = tuple(change(arg) for arg in self.args)
+        return self if args == self.args else type(self)(*args)
+
+    @property
+    def scalar(self) -> Any:
+        return self.args[0]
+
+    def is_resolved(self) -> bool:
+        return not any(True for _ in variables(self))
+
+    def dereference(self) -> TsMeta:
+        """The type with no REF in it."""
+        if self._stripped is None:
+            self._stripped = self.rebuild(_dereference)
+        return self._stripped  # type: ignore[no-any-return]
+
+    @property
+    def has_reference(self) -> bool:
+        return self.dereference() is not self and self.dereference() != self
+
+    def kernel(self) -> Any:
+        """The kernel's form of the type; it must be resolved."""
+        if self._kernel is None:
+            self._kernel = self._make_kernel()
+        return self._kernel
+
+    def _make_kernel(self) -> Any:
+        return _k.ts_type("TS", scalar_type=_kernel_scalar(self.args[0]))
+
+
+def _dereference(arg: Any) -> Any:
+    return arg.dereference() if isinstance(arg, TsMeta) else arg
+
+
+def _kernel_scalar(scalar: Any) -> Any:
+    """The class a scalar is checked against at run time, or None for no check."""
+    if isinstance(scalar, type) and not isinstance(scalar, _pytypes.GenericAlias):
+        return None if scalar in (object, enum.Enum) else scalar
+    origin = get_origin(scalar)
+    if origin in (tuple, list):
+        return origin
+    return None
+
+
+class TSm(TsMeta):
+    __slots__ = ()
+
+
+class TSSm(TsMeta):
+    __slots__ = ()
+    kind = "TSS"
+
+    def _make_kernel(self) -> Any:
+        return _k.ts_type("TSS", scalar_type=_kernel_scalar(self.args[0]))
+
+
+class TSLm(TsMeta):
+    __slots__ = ()
+    kind = "TSL"
+
+    def children(self) -> tuple[Any, ...]:
+        return (self.args[0],)
+
+    @property
+    def element(self) -> Any:
+        return self.args[0]
+
+    @property
+    def size(self) -> Any:
+        return self.args[1]
+
+    def _make_kernel(self) -> Any:
+        size = self.args[1]
+        count = size.SIZE if isinstance(size, type) and size.SIZE else 0
+        return _k.ts_type("TSL", children=[self.args[0].kernel()], size=count)
+
+
+class TSDm(TsMeta):
+    __slots__ = ()
+    kind = "TSD"
+
+    def children(self) -> tuple[Any, ...]:
+        return (self.args[1],)
+
+    @property
+    def key(self) -> Any:
+        return self.args[0]
+
+    @property
+    def element(self) -> Any:
+        return self.args[1]
+
+    def key_set(self) -> TsMeta:
+        return TSSm(self.args[0])
+
+    def _make_kernel(self) -> Any:
+        return _k.ts_type(
+            "TSD",
+            scalar_type=_kernel_scalar(self.args[0]),
+            children=[self.args[1].kernel(), TSSm(self.args[0]).kernel()],
+        )
+
+
+class TSWm(TsMeta):
+    __slots__ = ()
+    kind = "TSW"
+
+    def _make_kernel(self) -> Any:
+        scalar, size, least = self.args
+        is_time = size.TIME is not None
+        return _k.ts_type(
+            "TSW",
+            scalar_type=_kernel_scalar(scalar),
+            window=_k.to_ns(size.TIME) if is_time else (size.SIZE or 0),
+            window_min=(_k.to_ns(least.TIME) if is_time else least.SIZE) if _is_size(least) else 0,
+            window_is_time=is_time,
+        )
+
+
+class REFm(TsMeta):
+    __slots__ = ()
+    kind = "REF"
+
+    def children(self) -> tuple[Any, ...]:
+        return (self.args[0],)
+
+    def dereference(self) -> TsMeta:
+        return _dereference(self.args[0])  # type: ignore[no-any-return]
+
+    def _make_kernel(self) -> Any:
+        inner = self.args[0]
+        return _k.ts_type("REF", children=[inner.kernel()] if inner.is_resolved() else [])
+
+
+class SIGNALm(TsMeta):
+    __slots__ = ()
+    kind = "SIGNAL"
+
+    def __repr__(self) -> str:
+        return "SIGNAL"
+
+    def _make_kernel(self) -> Any:
+        return _k.ts_type("SIGNAL")
+
+
+class TSBm(TsMeta):
+    """A bundle: its argument is a schema class, or a variable for one."""
+
+    __slots__ = ()
+    kind = "TSB"
+
+    @property
+    def schema(self) -> Any:
+        return self.args[0]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return schema_fields(self.args[0])
+
+    def children(self) -> tuple[Any, ...]:
+        schema = self.args[0]
+        return () if isinstance(schema, TypeVar) else tuple(schema_fields(schema).values())
+
+    def rebuild(self, change: Callable[[Any], Any]) -> TsMeta:
+        schema = self.args[0]
+        if isinstance(schema, TypeVar):
+            changed = change(schema)
+            return self if changed is schema else TSBm(changed)
+        before = schema_fields(schema)
+        after = {name: change(tp) for name, tp in before.items()}
+        if after == before:
+            return self
+        return TSBm(make_schema(after, schema.__name__, getattr(schema, "__scalar_type__", None)))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not TSBm:
+            return False
+        if self.args == other.args:
+            return True
+        if isinstance(self.args[0], TypeVar) or isinstance(other.args[0], TypeVar):
+            return False
+        return list(self.fields.items()) == list(other.fields.items())
+
+    __hash__ = TsMeta.__hash__
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        if not isinstance(args[0], TypeVar):
+            self._hash = hash((TSBm, tuple(schema_fields(args[0]))))
+
+    def _make_kernel(self) -> Any:
+        items = self.fields
+        return _k.ts_type(
+            "TSB",
+            children=[tp.kernel() for tp in items.values()],
+            names=list(items),
+            value_class=getattr(self.args[0], "__scalar_type__", None),
+        )
+
+
+def variables(tp: Any) -> Iterable[TypeVar]:
+    """The type variables in a type, in the order they are written."""
+    if isinstance(tp, TypeVar):
+        yield tp
+    elif isinstance(tp, TSBm):
+        if isinstance(tp.args[0], TypeVar):
+            yield tp.args[0]
+        else:
+            for child in tp.children():
+                yield from variables(child)
+    elif isinstance(tp, TsMeta):
+        for arg in tp.args:
+            yield from variables(arg)
+    elif isinstance(tp, (tuple, list)):
+        for arg in tp:
+            yield from variables(arg)
+    else:
+        for arg in get_args(tp):
+            yield from variables(arg)
+
+
+def type_name(tp: Any) -> str:
+    """A type as people write it."""
+    if isinstance(tp, TsMeta):
+        return repr(tp)
+    if isinstance(tp, TypeVar):
+        return tp.__name__
+    if isinstance(tp, type) and not get_args(tp):
+        return tp.__qualname__.rpartition("<locals>.")[2]
+    if tp is Ellipsis:
+        return "..."
+    if get_args(tp):
+        origin = get_origin(tp)
+        inner = ", ".join(type_name(arg) for arg in get_args(tp))
+        return f"{getattr(origin, '__name__', origin)}[{inner}]"
+    return str(tp)
+
+
+# --- sizes -------------------------------------------------------------------------------------
+
+
+class _SizeMeta(type):
+    def __eq__(cls, other: object) -> bool:
+        return isinstance(other, _SizeMeta) and cls._same() == other._same()
+
+    def __hash__(cls) -> int:
+        return hash(cls._same())
+
+    def _same(cls) -> tuple[Any, ...]:
+        return (cls.__name__.split("[")[0], cls.SIZE, cls.TIME)  # type: ignore[attr-defined]
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+class Size(metaclass=_SizeMeta):
+    """`Size[2]`: how long a TSL, or a window in ticks, is. Bare `Size` leaves it open."""
+
+    SIZE: int | None = None
+    TIME: _dt.timedelta | None = None
+    FIXED_SIZE = False
+    _made: dict[Any, type] = {}
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        if isinstance(item, TypeVar):
+            return item
+        made = Size._made.get((cls, item))
+        if made is None:
+            time = item if isinstance(item, _dt.timedelta) else None
+            made = type(cls)(
+                f"{cls.__name__}[{item}]",
+                (cls,),
+                {"SIZE": None if time else int(item), "TIME": time, "FIXED_SIZE": True},
+            )
+            Size._made[(cls, item)] = made
+        return made
+
+
+class WindowSize(Size):
+    """`WindowSize[10]` or `WindowSize[timedelta(seconds=5)]`."""
+
+
+def _is_size(tp: Any) -> bool:
+    return isinstance(tp, _SizeMeta) and (tp.SIZE is not None or tp.TIME is not None)  # type: ignore[attr-defined]
+
+
+# --- schemas -----------------------------------------------------------------------------------
+
+
+class CompoundScalar:
+    """Base of scalars with fields: write subclasses as dataclasses."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that have a value, compound ones as dictionaries themselves."""
+        found = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name, None)
+            if value is not None:
+                found[field.name] = value.to_dict() if isinstance(value, CompoundScalar) else value
+        return found
+
+    @classmethod
+    def from_dict(cls, source: Mapping[str, Any]) -> Any:
+        """The instance with these fields, compound ones from dictionaries themselves."""
+        hints = typing.get_type_hints(cls)
+        given = {}
+        for name, value in source.items():
+            kind = hints.get(name)
+            if (
+                isinstance(value, Mapping)
+                and isinstance(kind, type)
+                and issubclass(kind, CompoundScalar)
+            ):
+                value = kind.from_dict(value)
+            given[name] = value
+        return cls(**given)
+
+
+class TimeSeriesSchema:
+    """Base of bundle schemas: each annotated field is a time series."""
+
+    __scalar_type__: Any = None
+
+    def __init_subclass__(cls, scalar_type: Any = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if scalar_type is True:
+            cls.__scalar_type__ = cls.to_scalar_schema()
+        elif scalar_type:
+            cls.__scalar_type__ = scalar_type
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _parametrised(cls, item)
+
+    @classmethod
+    def scalar_type(cls) -> Any:
+        """The scalar class whose instances are this bundle's values, or None."""
+        return cls.__scalar_type__
+
+    @classmethod
+    def to_scalar_schema(cls) -> Any:
+        """A compound scalar with the same fields."""
+        import dataclasses
+
+        items = [
+            (name, tp.args[0] if isinstance(tp, TSm) else object, None)
+            for name, tp in schema_fields(cls).items()
+        ]
+        return dataclasses.make_dataclass(
+            f"{cls.__name__}Scalar",
+            [(name, tp, dataclasses.field(default=default)) for name, tp, default in items],
+            bases=(CompoundScalar,),
+        )
+
+    @classmethod
+    def from_scalar_schema(cls, schema: Any) -> Any:
+        """The bundle schema of a compound scalar: each field as `TS[...]`."""
+        return schema_of_scalar(schema)
+
+
+_parametrised_cache: dict[Any, Any] = {}
+
+
+def _parametrised(cls: Any, item: Any) -> Any:
+    """A generic schema (or compound scalar) with its variables filled in."""
+    items = item if isinstance(item, tuple) else (item,)
+    key = (cls, items)
+    made = _parametrised_cache.get(key)
+    if made is None:
+        params = getattr(cls, "__parameters__", ()) or tuple(
+            dict.fromkeys(v for tp in schema_fields(cls).values() for v in variables(tp))
+        )
+        bindings = dict(zip(params, items, strict=False))
+        filled = {name: substitute(tp, bindings) for name, tp in schema_fields(cls).items()}
+        title = f"{cls.__name__}[{', '.join(type_name(i) for i in items)}]"
+        made = _parametrised_cache[key] = make_schema(filled, title, cls.__scalar_type__)
+    return made
+
+
+_schema_cache: dict[Any, dict[str, Any]] = {}
+
+
+def schema_fields(schema: Any) -> dict[str, Any]:
+    """The fields of a bundle schema with their time-series types."""
+    found = _schema_cache.get(schema)
+    if found is None:
+        if not (isinstance(schema, type) and issubclass(schema, TimeSeriesSchema)):
+            raise ParseError(f"{type_name(schema)} is no schema of a bundle")
+        made = schema.__dict__.get("__made_fields__")
+        if made is None:
+            made = {}
+            for base in reversed(schema.__mro__):
+                names = base.__dict__.get("__annotations__")
+                if base.__dict__.get("__made_fields__") is not None:
+                    made.update(base.__made_fields__)
+                elif names and base is not TimeSeriesSchema and issubclass(base, TimeSeriesSchema):
+                    hints = resolve_hints(base)
+                    made.update({n: parse_ts(hints[n], f"{schema.__name__}.{n}") for n in names})
+        found = _schema_cache[schema] = dict(made)
+    return found
+
+
+def resolve_hints(target: Any, local: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The annotations of a function or class, with those written as strings evaluated."""
+    raw = dict(getattr(target, "__annotations__", {}) or {})
+    if not any(isinstance(v, str) for v in raw.values()):
+        return raw
+    import sys
+
+    scope = dict(vars(sys.modules.get(target.__module__, typing)))
+    scope.update(getattr(target, "__globals__", {}) or {})
+    closure = getattr(target, "__closure__", None)
+    if closure:
+        for name, cell in zip(target.__code__.co_freevars, closure, strict=True):
+            try:
+                scope[name] = cell.cell_contents
+            except ValueError:
+                continue
+    scope.update(local or {})
+    frame = sys._getframe(1)
+    while frame is not None:  # names of an enclosing function that are only used in annotations
+        for name, value in frame.f_locals.items():
+            scope.setdefault(name, value)
+        frame = frame.f_back  # type: ignore[assignment]
+    result = {}
+    for name, value in raw.items():
+        if isinstance(value, str):
+            try:
+                value = eval(value, scope)
+            except Exception as problem:
+                raise ParseError(
+                    f"the annotation {value!r} of {name!r} cannot be read: {problem}"
+                ) from problem
+        result[name] = value
+    return result
+
+
+def make_schema(items: Mapping[str, Any], name: str = "Schema", scalar_type: Any = None) -> Any:
+    """A bundle schema from fields."""
+    made = type(name, (TimeSeriesSchema,), {"__made_fields__": dict(items)})
+    made.__scalar_type__ = scalar_type
+    return made
+
+
+def ts_schema(**items: Any) -> Any:
+    """A bundle schema without a name: `ts_schema(a=TS[int], b=TS[str])`."""
+    return make_schema({n: parse_ts(tp, n) for n, tp in items.items()}, "ts_schema")
+
+
+def compound_scalar(**items: Any) -> Any:
+    """A compound scalar without a name: `compound_scalar(a=int, b=str)`."""
+    import dataclasses
+
+    return dataclasses.make_dataclass(
+        "compound_scalar",
+        [(n, tp, dataclasses.field(default=None)) for n, tp in items.items()],
+        bases=(CompoundScalar,),
+        frozen=True,
+    )
+
+
+_scalar_schemas: dict[Any, Any] = {}
+
+
+def schema_of_scalar(scalar: Any) -> Any:
+    """The bundle schema that has the fields of a compound scalar (or any dataclass)."""
+    made = _scalar_schemas.get(scalar)
+    if made is None:
+        hints = typing.get_type_hints(scalar)
+        items: dict[str, Any] = {}
+        for field in fields(scalar):
+            tp = hints[field.name]
+            items[field.name] = TSm(tp)
+        made = make_schema(items, scalar.__name__, _BundleValue(scalar))
+        made.__compound__ = scalar
+        _scalar_schemas[scalar] = made
+    return made
+
+
+class _BundleValue:
+    """Builds the value of a bundle over a compound scalar; what is not there yet is None."""
+
+    def __init__(self, scalar: Any) -> None:
+        self.scalar = scalar
+        self.names = [field.name for field in fields(scalar)]
+
+    def __call__(self, **values: Any) -> Any:
+        try:
+            return self.scalar(**values)
+        except TypeError:
+            made = self.scalar.__new__(self.scalar)
+            for name, value in values.items():
+                object.__setattr__(made, name, value)
+            return made
+
+
+# --- what users subscript ----------------------------------------------------------------------
+
+
+class TS:
+    """`TS[int]`: one value over time."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _intern(TSm, (_scalar(item),))
+
+
+class TSS:
+    """`TSS[str]`: a set over time."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _intern(TSSm, (_scalar(item),))
+
+    @staticmethod
+    def from_ts(*args: Any, **kwargs: Any) -> Any:
+        from mainspring.graph._wiring import tss_from_ts
+
+        return tss_from_ts(*args, **kwargs)
+
+
+class _Structure:
+    """What TSL, TSB and TSD subscripts can do besides being types: `TSL.from_ts(a, b)`."""
+
+
+class TSL(_Structure):
+    """`TSL[TS[int], Size[3]]`: time series side by side."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        element, size = item if isinstance(item, tuple) else (item, Size)
+        if isinstance(size, int):
+            size = Size[size]
+        return _intern(TSLm, (parse_ts(element, "TSL"), size))
+
+    @staticmethod
+    def from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> Any:
+        from mainspring.graph._wiring import tsl_from_ts
+
+        return tsl_from_ts(*args, tp=tp, element_type=element_type)
+
+
+class TSB(_Structure):
+    """`TSB[Schema]`: named time series side by side."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        if isinstance(item, tuple) and all(isinstance(i, slice) for i in item):
+            item = make_schema({s.start: parse_ts(s.stop, s.start) for s in item}, "un_named")
+        elif isinstance(item, slice):
+            item = make_schema({item.start: parse_ts(item.stop, item.start)}, "un_named")
+        elif isinstance(item, Mapping):
+            item = make_schema({n: parse_ts(t, n) for n, t in item.items()}, "un_named")
+        elif isinstance(item, type) and issubclass(item, CompoundScalar):
+            item = schema_of_scalar(item)
+        elif isinstance(item, TypeVar) or (
+            isinstance(item, type) and issubclass(item, TimeSeriesSchema)
+        ):
+            pass
+        elif isinstance(item, type) and is_dataclass(item):
+            item = schema_of_scalar(item)
+        else:
+            origin = get_origin(item)
+            if isinstance(origin, type) and issubclass(origin, TimeSeriesSchema):
+                item = _parametrised(origin, get_args(item))
+            else:
+                raise ParseError(
+                    f"TSB[{type_name(item)}] is no bundle",
+                    hint="give a subclass of TimeSeriesSchema, or fields: TSB['a': TS[int]]",
+                )
+        return TSBm(item)
+
+    @staticmethod
+    def from_ts(*args: Any, **kwargs: Any) -> Any:
+        from mainspring.graph._wiring import tsb_from_ts
+
+        return tsb_from_ts(None, *args, **kwargs)
+
+
+def _tsb_from(self: TSBm, *args: Any, **kwargs: Any) -> Any:
+    from mainspring.graph._wiring import tsb_from_ts
+
+    return tsb_from_ts(self, *args, **kwargs)
+
+
+TSBm.from_ts = _tsb_from  # type: ignore[attr-defined]
+
+
+def _tsl_from(self: TSLm, *args: Any, **kwargs: Any) -> Any:
+    from mainspring.graph._wiring import tsl_from_ts
+
+    return tsl_from_ts(*args, tp=self, **kwargs)
+
+
+TSLm.from_ts = _tsl_from  # type: ignore[attr-defined]
+
+
+def _tsd_from(self: TSDm, *args: Any, **kwargs: Any) -> Any:
+    from mainspring.graph._wiring import tsd_from_ts
+
+    return tsd_from_ts(self, *args, **kwargs)
+
+
+TSDm.from_ts = _tsd_from  # type: ignore[attr-defined]
+
+
+class TSD(_Structure):
+    """`TSD[str, TS[float]]`: a time series for each key."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        if not isinstance(item, tuple) or len(item) != 2:
+            raise ParseError("TSD takes a type of key and a time series: TSD[str, TS[int]]")
+        return _intern(TSDm, (_scalar(item[0]), parse_ts(item[1], "TSD")))
+
+    @staticmethod
+    def from_ts(*args: Any, **kwargs: Any) -> Any:
+        from mainspring.graph._wiring import tsd_from_ts
+
+        return tsd_from_ts(None, *args, **kwargs)
+
+
+class TSW:
+    """`TSW[float, WindowSize[10], WindowSize[5]]`: the last values."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        items = item if isinstance(item, tuple) else (item, WINDOW_SIZE, WINDOW_SIZE_MIN)
+        scalar, size, *rest = items
+        if isinstance(size, (int, _dt.timedelta)):
+            size = WindowSize[size]
+        if rest:
+            least = rest[0]
+            if isinstance(least, (int, _dt.timedelta)):
+                least = WindowSize[least]
+        elif isinstance(size, TypeVar):
+            least = WINDOW_SIZE_MIN
+        else:
+            least = WindowSize[_dt.timedelta()] if size.TIME is not None else WindowSize[0]
+        return _intern(TSWm, (_scalar(scalar), size, least))
+
+
+class REF:
+    """`REF[TS[int]]`: a way to a time series, as a value."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _intern(REFm, (parse_ts(item, "REF"),))
+
+
+SIGNAL = SIGNALm()
+
+
+class CONTEXT:
+    """`CONTEXT[TS[int]]`: an input taken from the enclosing `with` of a port."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return ContextMark(parse_ts(item, "CONTEXT"))
+
+
+@dataclass(frozen=True)
+class ContextMark:
+    """A CONTEXT annotation."""
+
+    type: Any
+
+
+class DEFAULT:
+    """`DEFAULT[OUT]` marks what a bare `[...]` resolves; bare it is the last case of `switch_`."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return DefaultMark(item)
+
+
+@dataclass(frozen=True)
+class DefaultMark:
+    """A DEFAULT annotation."""
+
+    type: Any
+
+
+class _AutoResolve:
+    def __repr__(self) -> str:
+        return "AUTO_RESOLVE"
+
+
+#: The default of a `type[...]` parameter: wiring fills in the resolved type.
+AUTO_RESOLVE: Any = _AutoResolve()
+
+_interned: dict[Any, TsMeta] = {}
+
+
+def _intern(cls: Any, args: tuple[Any, ...]) -> TsMeta:
+    try:
+        found = _interned.get((cls, args))
+        if found is None:
+            found = _interned[(cls, args)] = cls(*args)
+        return found
+    except TypeError:
+        return cls(*args)  # type: ignore[no-any-return]
+
+
+# --- type variables ----------------------------------------------------------------------------
+
+K = TypeVar("K", bound=Hashable)
+K_1 = TypeVar("K_1", bound=Hashable)
+K_2 = TypeVar("K_2", bound=Hashable)
+V = TypeVar("V", bound=TimeSeries)
+V_1 = TypeVar("V_1", bound=TimeSeries)
+V_2 = TypeVar("V_2", bound=TimeSeries)
+SCALAR = TypeVar("SCALAR")
+SCALAR_1 = TypeVar("SCALAR_1")
+SCALAR_2 = TypeVar("SCALAR_2")
+KEYABLE_SCALAR = TypeVar("KEYABLE_SCALAR", bound=Hashable)
+NUMBER = TypeVar("NUMBER", int, float, Decimal)
+NUMBER_2 = TypeVar("NUMBER_2", int, float, Decimal)
+ENUM = TypeVar("ENUM", bound=enum.Enum)
+COMPOUND_SCALAR = TypeVar("COMPOUND_SCALAR", bound=CompoundScalar)
+COMPOUND_SCALAR_1 = TypeVar("COMPOUND_SCALAR_1", bound=CompoundScalar)
+TIME_SERIES_TYPE = TypeVar("TIME_SERIES_TYPE", bound=TimeSeries)
+TIME_SERIES_TYPE_1 = TypeVar("TIME_SERIES_TYPE_1", bound=TimeSeries)
+TIME_SERIES_TYPE_2 = TypeVar("TIME_SERIES_TYPE_2", bound=TimeSeries)
+OUT = TypeVar("OUT", bound=TimeSeries)
+OUT_1 = TypeVar("OUT_1", bound=TimeSeries)
+SIZE = TypeVar("SIZE", bound=Size)
+SIZE_1 = TypeVar("SIZE_1", bound=Size)
+WINDOW_SIZE = TypeVar("WINDOW_SIZE", bound=WindowSize)
+WINDOW_SIZE_MIN = TypeVar("WINDOW_SIZE_MIN", bound=WindowSize)
+TS_SCHEMA = TypeVar("TS_SCHEMA", bound=TimeSeriesSchema)
+TS_SCHEMA_1 = TypeVar("TS_SCHEMA_1", bound=TimeSeriesSchema)
+SCHEMA = TypeVar("SCHEMA", bound=CompoundScalar)
+DATA_FRAME = "mainspring.frame"
+
+
+def is_ts_variable(tp: Any) -> bool:
+    """Does a type variable stand for a whole time series?"""
+    if not isinstance(tp, TypeVar):
+        return False
+    bound = tp.__bound__
+    if bound is not None:
+        return (
+            bound is TimeSeries
+            or isinstance(bound, TsMeta)
+            or (
+                isinstance(bound, type)
+                and issubclass(bound, (TimeSeries, TS, TSS, TSD, TSL, TSB, REF))
+            )
+        )
+    return bool(tp.__constraints__) and all(isinstance(c, TsMeta) for c in tp.__constraints__)
+
+
+def is_ts(tp: Any) -> bool:
+    """Is this a time-series type (or a variable for one)?"""
+    return isinstance(tp, TsMeta) or is_ts_variable(tp)
+
+
+def parse_ts(tp: Any, where: str) -> Any:
+    """A time-series type from an annotation, or an error that says where."""
+    if is_ts(tp):
+        return tp
+    if tp is TimeSeries:
+        return TIME_SERIES_TYPE
+    bare = {TS: "TS[int]", TSS: "TSS[int]", TSD: "TSD[str, TS[int]]", TSL: "TSL[TS[int], Size[2]]"}
+    try:
+        example = bare.get(tp)
+    except TypeError:
+        example = None
+    if example:
+        raise ParseError(f"{where}: {tp.__name__} needs its types", hint=f"for example {example}")
+    raise ParseError(
+        f"{where}: {type_name(tp)} is no time series", hint=f"did you mean TS[{type_name(tp)}]?"
+    )
+
+
+_SCALAR_ALIASES: dict[Any, Any] = {
+    typing.Any: object,
+    dict: dict,
+}
+
+
+def _scalar(tp: Any) -> Any:
+    """A scalar type from an annotation, in the one form types are compared in."""
+    if isinstance(tp, TsMeta):
+        raise ParseError(f"{tp!r} is a time series, a scalar type is needed here")
+    if isinstance(tp, TypeVar):
+        if is_ts_variable(tp):
+            raise ParseError(f"{tp.__name__} stands for a time series, a scalar is needed here")
+        return tp
+    if tp is typing.Any:
+        return object
+    origin = get_origin(tp)
+    if origin is not None:
+        args = get_args(tp)
+        if origin in (tuple, list, set, frozenset, dict):
+            inner = tuple(a if a is Ellipsis else _scalar(a) for a in args)
+            return origin[inner] if inner else origin
+        if origin is collections.abc.Mapping:
+            return Mapping[tuple(_scalar(a) for a in args)]  # type: ignore[misc]
+        if origin is typing.Union or origin is _pytypes.UnionType:
+            return tp
+    return tp
+
+
+# --- matching ----------------------------------------------------------------------------------
+
+Bindings = dict[TypeVar, Any]
+
+
+def substitute(tp: Any, bindings: Mapping[TypeVar, Any]) -> Any:
+    """`tp` with the variables that are bound put in."""
+    if isinstance(tp, TypeVar):
+        return bindings.get(tp, tp)
+    if isinstance(tp, TsMeta):
+        return tp.rebuild(lambda arg: substitute(arg, bindings))
+    args = get_args(tp)
+    if args and get_origin(tp) is not None:
+        changed = tuple(substitute(arg, bindings) for arg in args)
+        if changed == args:
+            return tp
+        origin = get_origin(tp)
+        if origin is type:
+            return type[changed[0]]
+        try:
+            return origin[changed]
+        except TypeError:
+            return tp
+    return tp
+
+
+def _bind(variable: TypeVar, actual: Any, bindings: Bindings) -> None:
+    known = bindings.get(variable)
+    if known is not None:
+        if known == actual:
+            return
+        if isinstance(known, TsMeta) or isinstance(actual, TsMeta):
+            if isinstance(known, TsMeta) and isinstance(actual, TsMeta):
+                if known.dereference() == actual.dereference():
+                    return
+                if known.is_resolved():
+                    match(known, actual, bindings)
+                    return
+                bindings[variable] = actual
+                return
+        elif scalar_fits(known, actual):
+            return
+        elif scalar_fits(actual, known) and not isinstance(actual, TypeVar):
+            bindings[variable] = actual
+            return
+        raise MatchError(
+            f"{variable.__name__} is {type_name(known)} already and cannot be {type_name(actual)}"
+        )
+    constraints = variable.__constraints__
+    if constraints and not isinstance(actual, TypeVar):
+        if not any(
+            (c == actual) or (not isinstance(c, TsMeta) and scalar_fits(c, actual))
+            for c in constraints
+        ):
+            raise MatchError(f"{type_name(actual)} is not one of the types of {variable.__name__}")
+    bound = variable.__bound__
+    if isinstance(bound, type) and not isinstance(actual, (TypeVar, TsMeta)):
+        if bound not in (TimeSeries, Hashable) and not (
+            isinstance(actual, type) and issubclass(actual, bound)
+        ):
+            if not (bound is TimeSeriesSchema and isinstance(actual, type)):
+                raise MatchError(
+                    f"{type_name(actual)} is no {bound.__name__}, which {variable.__name__} asks for"
+                )
+    bindings[variable] = actual
+
+
+def scalar_fits(pattern: Any, actual: Any) -> bool:
+    """Can a value of the scalar type `actual` stand where `pattern` is asked for?"""
+    if pattern == actual or pattern is object or pattern is typing.Any:
+        return True
+    if isinstance(pattern, type) and isinstance(actual, type) and not get_args(pattern):
+        if pattern in (int, float, str) and actual is not pattern:
+            # bool is no int here, and an IntEnum no number
+            return issubclass(actual, pattern) and not issubclass(actual, (bool, enum.Enum))
+        base = get_origin(actual) or actual
+        try:
+            return issubclass(base, pattern)
+        except TypeError:
+            return False
+    origin = get_origin(pattern)
+    if origin is typing.Union or origin is _pytypes.UnionType:
+        return any(scalar_fits(option, actual) for option in get_args(pattern))
+    return False
+
+
+_MAPPINGS = (dict, Mapping, collections.abc.Mapping, collections.abc.MutableMapping)
+
+
+def match_scalar(pattern: Any, actual: Any, bindings: Bindings) -> None:
+    """Bind the variables of a scalar pattern, or raise `MatchError`."""
+    if isinstance(pattern, TypeVar):
+        _bind(pattern, actual, bindings)
+        return
+    if pattern == actual or scalar_fits(pattern, actual):
+        return
+    p_origin, a_origin = get_origin(pattern), get_origin(actual)
+    p_args, a_args = get_args(pattern), get_args(actual)
+    same = p_origin is not None and (
+        p_origin is a_origin
+        or (
+            p_origin in _MAPPINGS
+            and (a_origin in _MAPPINGS or getattr(a_origin, "__name__", "") == "frozendict")
+        )
+        or (p_origin in (set, frozenset, collections.abc.Set) and a_origin in (set, frozenset))
+    )
+    if same:
+        if p_origin is tuple:
+            p_open = len(p_args) == 2 and p_args[1] is Ellipsis
+            a_open = len(a_args) == 2 and a_args[1] is Ellipsis
+            if p_open and a_open:
+                match_scalar(p_args[0], a_args[0], bindings)
+                return
+            if p_open:
+                for arg in a_args:
+                    match_scalar(p_args[0], arg, bindings)
+                return
+            if a_open or len(p_args) != len(a_args):
+                raise MatchError(f"{type_name(actual)} is not {type_name(pattern)}")
+        for p, a in zip(p_args, a_args, strict=False):
+            match_scalar(p, a, bindings)
+        return
+    # A generic class and the instance of it that an actual class is.
+    if isinstance(p_origin, type) and isinstance(actual, type) and issubclass(actual, p_origin):
+        for base in getattr(actual, "__orig_bases__", ()):
+            if get_origin(base) is p_origin:
+                for p, a in zip(p_args, get_args(base), strict=False):
+                    match_scalar(p, a, bindings)
+        return
+    raise MatchError(f"{type_name(actual)} is not {type_name(pattern)}")
+
+
+def match(pattern: Any, actual: Any, bindings: Bindings) -> None:
+    """Bind the variables of a time-series pattern, or raise `MatchError`."""
+    if pattern is actual and not isinstance(pattern, TypeVar):
+        return
+    if isinstance(pattern, TypeVar):
+        bound = pattern.__bound__
+        if isinstance(bound, TsMeta):
+            match(bound, actual, dict(bindings))
+        _bind(pattern, actual.dereference() if isinstance(actual, TsMeta) else actual, bindings)
+        return
+    if isinstance(actual, TypeVar):
+        raise MatchError(f"{actual.__name__} is not resolved")
+    if isinstance(pattern, REFm):
+        match(pattern.args[0], actual.args[0] if isinstance(actual, REFm) else actual, bindings)
+        return
+    if isinstance(actual, REFm):
+        match(pattern, actual.args[0], bindings)
+        return
+    if isinstance(pattern, SIGNALm):
+        return
+    if type(pattern) is not type(actual):
+        raise MatchError(f"{actual!r} is not {pattern!r}")
+    if isinstance(pattern, (TSm, TSSm)):
+        match_scalar(pattern.args[0], actual.args[0], bindings)
+    elif isinstance(pattern, TSLm):
+        match(pattern.args[0], actual.args[0], bindings)
+        _match_size(pattern.args[1], actual.args[1], bindings)
+    elif isinstance(pattern, TSDm):
+        match_scalar(pattern.args[0], actual.args[0], bindings)
+        match(pattern.args[1], actual.args[1], bindings)
+    elif isinstance(pattern, TSWm):
+        match_scalar(pattern.args[0], actual.args[0], bindings)
+        _match_size(pattern.args[1], actual.args[1], bindings)
+        _match_size(pattern.args[2], actual.args[2], bindings)
+    elif isinstance(pattern, TSBm):
+        if isinstance(pattern.args[0], TypeVar):
+            _bind(pattern.args[0], actual.args[0], bindings)
+            return
+        wanted, given = pattern.fields, actual.fields
+        same_class = isinstance(actual.args[0], type) and issubclass(
+            actual.args[0], pattern.args[0]
+        )
+        if not same_class and list(wanted) != list(given):
+            missing = [n for n in wanted if n not in given]
+            extra = [n for n in given if n not in wanted]
+            if missing or extra:
+                raise MatchError(
+                    f"{actual!r} has not the fields of {pattern!r} "
+                    f"(missing {missing}, not wanted {extra})"
+                )
+        for name, tp in wanted.items():
+            match(tp, given[name], bindings)
+    elif pattern != actual:
+        raise MatchError(f"{actual!r} is not {pattern!r}")
+
+
+def _match_size(pattern: Any, actual: Any, bindings: Bindings) -> None:
+    if isinstance(pattern, TypeVar):
+        _bind(pattern, actual, bindings)
+    elif pattern is Size or pattern is WindowSize:
+        return
+    elif pattern.SIZE != actual.SIZE or pattern.TIME != actual.TIME:
+        raise MatchError(f"{actual!r} is not {pattern!r}")
+
+
+# --- types of values ---------------------------------------------------------------------------
+
+
+def scalar_type_of(value: Any) -> Any:
+    """The scalar type of a Python value: `(1, 2)` is `tuple[int, ...]`."""
+    kind = type(value)
+    if kind in (bool, int, float, str, bytes):
+        return kind
+    if kind is tuple or kind is list:
+        inner = [scalar_type_of(item) for item in value]
+        if not inner:
+            return kind
+        if all(tp == inner[0] for tp in inner):
+            return tuple[inner[0], ...] if kind is tuple else list[inner[0]]  # type: ignore[valid-type]
+        return tuple[tuple(inner)] if kind is tuple else list[object]  # type: ignore[misc]
+    if kind in (set, frozenset, SetDeltaType()):
+        inner = [scalar_type_of(item) for item in value]
+        base = frozenset
+        return base[_common(inner)] if inner else base  # type: ignore[misc]
+    if isinstance(value, Mapping):
+        if not value:
+            return dict
+        keys = _common([scalar_type_of(k) for k in value])
+        values = _common([scalar_type_of(v) for v in value.values()])
+        return dict[keys, values]  # type: ignore[valid-type]
+    if isinstance(value, type) or isinstance(value, TsMeta):
+        return type
+    return kind
+
+
+def SetDeltaType() -> Any:
+    from mainspring.graph._sentinels import SetDelta
+
+    return SetDelta
+
+
+def _common(found: list[Any]) -> Any:
+    first = found[0]
+    if all(tp == first for tp in found):
+        return first
+    for candidate in found:
+        if all(scalar_fits(candidate, tp) for tp in found):
+            return candidate
+    if all(tp in (int, float) for tp in found):
+        return float
+    return object
+
+
+def resolve_type_alias(tp: Any) -> Any:
+    """A type alias as the type it stands for."""
+    return getattr(tp, "__value__", tp)
+
+
+__all__ = [name for name in dir() if not name.startswith("_")]
+_ = (Generic, WiringError)

@@ -1,0 +1,744 @@
+"""Wiring: ports, the graph under construction, and how it becomes a description.
+
+A `WiringPort` is one end of an edge: a node that is being wired, a path into its output, a type.
+Nothing here runs. The `Context` of a graph under construction collects nodes; graphs inside others
+(`map_`, `switch_`, ...) get a context of their own, and a port of an outer context that is used in
+an inner one becomes an input of the inner graph by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
+from mainspring.graph._errors import IncorrectTypeBinding, WiringError, call_site
+from mainspring.graph._types import (
+    REFm,
+    SIGNALm,
+    Size,
+    TSBm,
+    TSDm,
+    TSLm,
+    TSm,
+    make_schema,
+    scalar_type_of,
+    schema_fields,
+    type_name,
+)
+
+KEY_SET = 2**32 - 2  # the step of a path that leads to a TSD's keys
+ERROR = 2**32 - 1  # the step that leads to a node's error output
+
+
+class WiringNode:
+    """A node under construction."""
+
+    __slots__ = (
+        "code",
+        "context",
+        "error",
+        "error_depth",
+        "error_values",
+        "function",
+        "id",
+        "inputs",
+        "kind",
+        "label",
+        "link",
+        "name",
+        "nested",
+        "output",
+        "params",
+        "path",
+        "payload",
+        "plan",
+        "rank",
+        "scalars",
+        "site",
+        "strong",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        code: str,
+        kind: str,
+        output: Any = None,
+        inputs: list[Input] | None = None,
+        *,
+        label: str = "",
+        scalars: Mapping[str, Any] | None = None,
+        params: tuple[Any, ...] = (),
+        plan: dict[str, Any] | None = None,
+        payload: Any = None,
+        nested: tuple[NestedGraph, ...] = (),
+        link: bool = False,
+        function: Any = None,
+    ) -> None:
+        self.name = name
+        self.code = code
+        self.kind = kind
+        self.output = output
+        self.inputs = inputs or []
+        self.label = label
+        self.scalars = scalars
+        self.params = params
+        self.plan = plan
+        self.payload = payload
+        self.nested = nested
+        self.link = link
+        self.function = function
+        self.error: Any = None
+        self.error_depth = 1
+        self.error_values = False
+        self.rank = -1
+        self.id = -1
+        self.strong: list[WiringNode] = []  # nodes that must exist when this one does
+        context = current()
+        self.context = context
+        self.path = context.path
+        self.site = call_site() if context.trace_sites else ""
+        context.nodes.append(self)
+
+
+class Input:
+    """An input under construction."""
+
+    __slots__ = ("active", "name", "need", "port")
+
+    def __init__(self, name: str, port: WiringPort, active: bool = True, need: int = 1) -> None:
+        self.name = name
+        self.port = port
+        self.active = active
+        self.need = need
+
+
+class NestedGraph:
+    """The graph inside a node: its context, its stubs, its result."""
+
+    def __init__(self, context: Context, output: WiringPort | None) -> None:
+        self.context = context
+        self.output = output
+        self.description: GraphDescription | None = None
+
+
+class Context:
+    """A graph under construction."""
+
+    def __init__(self, name: str, parent: Context | None = None) -> None:
+        self.name = name
+        self.parent = parent
+        self.nodes: list[WiringNode] = []
+        self.stubs: list[WiringNode] = []
+        self.captured: dict[tuple[int, tuple[int, ...]], tuple[WiringPort, WiringPort]] = {}
+        self.path: tuple[str, ...] = () if parent is None else parent.path
+        self.adapted: dict[Any, WiringPort] = {}
+        self.published: list[tuple[str | None, WiringPort]] = []
+        self.trace_sites = True
+        self.state: dict[str, Any] = {} if parent is None else parent.state
+
+    def stub(self, name: str, tp: Any) -> WiringPort:
+        """A new input of this graph."""
+        node = WiringNode(name, "stub", "stub", tp, link=True)
+        self.stubs.append(node)
+        return WiringPort(node, (), tp)
+
+    def value_stub(self, name: str, tp: Any) -> WiringPort:
+        """A new input of this graph that is a value of its own (a key)."""
+        node = WiringNode(name, "stub", "stub", tp)
+        self.stubs.append(node)
+        return WiringPort(node, (), tp)
+
+    def bring_in(self, port: WiringPort) -> WiringPort:
+        """A port usable here: one of an outer graph comes in through a stub of its own."""
+        port = port.resolved()
+        if port.node.context is self:
+            return port
+        outer = self.parent
+        if outer is None:
+            raise WiringError(
+                f"{port!r} belongs to a graph that is not being wired any more",
+                hint="ports are good inside the graph function that made them",
+            )
+        port = outer.bring_in(port)
+        key = (id(port.node), port.path)
+        found = self.captured.get(key)
+        if found is None:
+            found = self.captured[key] = (port, self.stub(f"captured_{port.node.name}", port.type))
+        return found[1]
+
+
+_stack: list[Context] = []
+
+
+def current() -> Context:
+    """The graph under construction."""
+    if not _stack:
+        raise WiringError(
+            "a node can only be wired inside a graph",
+            hint="call it inside a function decorated with @graph and run that with run_graph, "
+            "or test it with eval_node",
+        )
+    return _stack[-1]
+
+
+def is_wiring() -> bool:
+    """Is a graph under construction?"""
+    return bool(_stack)
+
+
+@contextmanager
+def wiring(context: Context) -> Iterator[Context]:
+    """Wire inside `context`."""
+    _stack.append(context)
+    try:
+        yield context
+    finally:
+        _stack.pop()
+
+
+@contextmanager
+def inside(name: str) -> Iterator[None]:
+    """Wire a graph that is inlined: nodes get its name on their path."""
+    context = current()
+    before = context.path
+    context.path = (*before, name)
+    try:
+        yield
+    finally:
+        context.path = before
+
+
+# --- ports -------------------------------------------------------------------------------------
+
+
+class WiringPort:
+    """An output of a node under construction, to be given to other nodes.
+
+    It has no value yet: comparing, adding and the like wire operators; `bool()`, iterating a
+    scalar one and the like explain themselves.
+    """
+
+    __slots__ = ("node", "path", "type")
+
+    def __init__(self, node: Any, path: tuple[int, ...], tp: Any) -> None:
+        self.node = node
+        self.path = path
+        self.type = tp
+
+    @property
+    def output_type(self) -> Any:
+        return self.type
+
+    def resolved(self) -> WiringPort:
+        return self
+
+    # children ---------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("node", "path", "type"):
+            raise AttributeError(name)
+        tp = self.type.dereference()
+        if isinstance(tp, TSBm):
+            items = tp.fields
+            if name in items:
+                return self.child(list(items).index(name), items[name])
+            if name == "as_schema":
+                return self
+        if isinstance(tp, TSDm) and name == "key_set":
+            port = plain(self)
+            return WiringPort(port.node, (*port.path, KEY_SET), tp.key_set())
+        found = port_attribute(self, name)
+        if found is not None:
+            return found
+        known = list(tp.fields) if isinstance(tp, TSBm) else []
+        hint = f"its fields are {', '.join(known)}" if known else None
+        raise AttributeError(f"{self!r} has no {name!r}" + (f"; {hint}" if hint else ""))
+
+    def child(self, index: int, tp: Any) -> WiringPort:
+        """The child at a fixed place of a bundle or list."""
+        node, port = self.node, self
+        # A structure put together here is looked through: the edge goes to the part itself.
+        if isinstance(node, WiringNode) and node.code == "struct" and not self.path:
+            return node.inputs[index].port
+        port = plain(self)
+        return WiringPort(port.node, (*port.path, index), tp)
+
+    def children(self) -> list[tuple[Any, WiringPort]]:
+        """Names or indices with the ports at fixed places."""
+        tp = self.type.dereference()
+        if isinstance(tp, TSBm):
+            return [(n, self.child(i, t)) for i, (n, t) in enumerate(tp.fields.items())]
+        if isinstance(tp, TSLm) and tp.size is not Size and getattr(tp.size, "SIZE", None):
+            return [(i, self.child(i, tp.element)) for i in range(tp.size.SIZE)]
+        raise WiringError(
+            f"{self!r} has no parts at fixed places",
+            hint="only a TSB, or a TSL with a fixed Size, can be taken apart while wiring",
+        )
+
+    def __getitem__(self, item: Any) -> Any:
+        tp = self.type.dereference()
+        if isinstance(tp, TSBm):
+            if isinstance(item, int):
+                return self.children()[item][1]
+            if isinstance(item, str):
+                items = tp.fields
+                if item in items:
+                    return self.child(list(items).index(item), items[item])
+                raise AttributeError(f"{tp!r} has no field {item!r}; it has {', '.join(items)}")
+        if (
+            isinstance(tp, TSLm)
+            and isinstance(item, (int, slice))
+            and getattr(tp.size, "SIZE", None)
+        ):
+            if isinstance(item, slice):
+                return tsl_from_ts(*[port for _, port in self.children()[item]])
+            count = tp.size.SIZE
+            if not -count <= item < count:
+                raise IndexError(f"{tp!r} has no element {item}")
+            return self.child(item % count, tp.element)
+        return port_operator("getitem_", self, item)
+
+    def __iter__(self) -> Iterator[Any]:
+        tp = self.type.dereference()
+        if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None):
+            return iter([port for _, port in self.children()])
+        if isinstance(tp, TSBm):
+            return iter(tp.fields)
+        raise TypeError(
+            f"{self!r} cannot be iterated while wiring: it has no values yet. "
+            "hint: use map_ to do something for each element, or iterate inside a compute_node"
+        )
+
+    def __len__(self) -> int:
+        tp = self.type.dereference()
+        if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None):
+            return int(tp.size.SIZE)
+        if isinstance(tp, TSBm):
+            return len(tp.fields)
+        raise TypeError(f"{self!r} has no length while wiring; hint: use len_(ts)")
+
+    def keys(self) -> Any:
+        tp = self.type.dereference()
+        if isinstance(tp, TSDm):
+            return self.key_set
+        return [name for name, _ in self.children()]
+
+    def values(self) -> Any:
+        return [port for _, port in self.children()]
+
+    def items(self) -> Any:
+        return self.children()
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self!r} has no truth value while wiring: it has no value yet. "
+            "hint: use if_then_else, switch_ or filter_, or test .value inside a compute_node"
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.node), self.path))
+
+    def __repr__(self) -> str:
+        steps = "".join(
+            ".key_set" if s == KEY_SET else ".error" if s == ERROR else f"[{s}]" for s in self.path
+        )
+        return f"<port {getattr(self.node, 'name', '?')}{steps}: {type_name(self.type)}>"
+
+    def __contains__(self, item: Any) -> bool:
+        raise TypeError(f"`in` cannot be wired; hint: use contains_({self!r}, item)")
+
+    def reduce(self, func: Any, zero: Any = None, **kwargs: Any) -> Any:
+        """`reduce(func, self, zero)`."""
+        from mainspring.graph._nested import reduce
+
+        return reduce(func, self, zero, **kwargs)
+
+    def copy_with(self, **changed: Any) -> Any:
+        """The bundle with some fields replaced."""
+        parts = dict(self.children()) | changed
+        return tsb_from_ts(self.type.dereference(), **parts)
+
+    def as_dict(self) -> dict[Any, WiringPort]:
+        """The parts by name."""
+        return dict(self.children())
+
+    def as_scalar_ts(self) -> Any:
+        """The bundle as one time series of its scalar class."""
+        return port_operator("convert", self)
+
+    # a port is a context: `with port:` publishes it ------------------------------------------------
+
+    def __enter__(self) -> WiringPort:
+        import sys
+
+        frame = sys._getframe(1)
+        current().published.append((None, self))
+        del frame
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        published = current().published
+        for i in range(len(published) - 1, -1, -1):
+            if published[i][1] is self:
+                del published[i]
+                return
+
+
+class DelayedPort(WiringPort):
+    """A port whose producer comes later."""
+
+    __slots__ = ("_bound",)
+
+    def __init__(self, tp: Any) -> None:
+        super().__init__(None, (), tp)
+        self._bound: WiringPort | None = None
+
+    def bind(self, port: WiringPort) -> None:
+        if self._bound is not None:
+            raise WiringError("this delayed binding is bound already")
+        self._bound = port
+
+    def resolved(self) -> WiringPort:
+        if self._bound is None:
+            raise WiringError(
+                f"a delayed binding of {type_name(self.type)} was never bound",
+                hint="call it with the port that produces its values",
+            )
+        return self._bound.resolved()
+
+
+_operators: dict[str, Callable[..., Any]] = {}
+
+
+def port_operator(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Wire the operator behind a piece of syntax."""
+    found = _operators.get(name)
+    if found is None:
+        raise WiringError(f"the operator {name!r} that this needs is not there")
+    return found(*args, **kwargs)
+
+
+def register_port_operator(name: str, operator: Callable[..., Any]) -> None:
+    """Let port syntax use `operator` under `name` (operators register themselves)."""
+    _operators[name] = operator
+
+
+def port_attribute(port: WiringPort, name: str) -> Any:
+    """What a port shows under a name that is no field: an operator taking it first, or None."""
+    tp = port.type.dereference()
+    if isinstance(tp, TSm) and "getattr_" in _operators:
+        scalar = tp.scalar
+        if isinstance(scalar, type) and name in getattr(scalar, "__annotations__", {}):
+            return _operators["getattr_"](port, name)
+        if isinstance(scalar, type) and name in getattr(scalar, "__dataclass_fields__", {}):
+            return _operators["getattr_"](port, name)
+        if "temporal_attr" in _operators:
+            return _operators["temporal_attr"](port, name)
+    return None
+
+
+def _syntax() -> None:
+    pairs = {
+        "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "floordiv": "floordiv_",
+        "mod": "mod_", "pow": "pow_", "lshift": "lshift_", "rshift": "rshift_", "and": "bit_and",
+        "or": "bit_or", "xor": "bit_xor", "divmod": "divmod_", "matmul": "matmul_",
+    }  # fmt: skip
+    for dunder, name in pairs.items():
+
+        def forward(self: Any, other: Any, name: str = name) -> Any:
+            return port_operator(name, self, other)
+
+        def backward(self: Any, other: Any, name: str = name) -> Any:
+            return port_operator(name, other, self)
+
+        setattr(WiringPort, f"__{dunder}__", forward)
+        setattr(WiringPort, f"__r{dunder}__", backward)
+    for dunder in ("eq", "ne", "lt", "le", "gt", "ge"):
+
+        def compare(self: Any, other: Any, name: str = f"{dunder}_") -> Any:
+            return port_operator(name, self, other)
+
+        setattr(WiringPort, f"__{dunder}__", compare)
+    for dunder, name in {"neg": "neg_", "pos": "pos_", "invert": "invert_", "abs": "abs_"}.items():
+
+        def unary(self: Any, name: str = name) -> Any:
+            return port_operator(name, self)
+
+        setattr(WiringPort, f"__{dunder}__", unary)
+    WiringPort.__round__ = lambda self, n=None: port_operator(
+        "round_", self, *([] if n is None else [n])
+    )  # type: ignore[attr-defined]
+
+
+_syntax()
+
+
+# --- adapting ports to what an input takes -----------------------------------------------------
+
+
+def plain(port: WiringPort) -> WiringPort:
+    """The port with its references followed."""
+    port = current().bring_in(port)
+    tp = port.type
+    if isinstance(tp, SIGNALm) or not tp.has_reference:
+        return port
+    key = (id(port.node), port.path, "deref")
+    made = current().adapted.get(key)
+    if made is None:
+        want = tp.dereference()
+        node = WiringNode(
+            "deref",
+            "deref",
+            "structure",
+            want,
+            [Input("ts", port, True, 0)],
+            link=isinstance(tp, REFm),
+        )
+        made = current().adapted[key] = WiringPort(node, (), want)
+    return made
+
+
+def adapt(port: WiringPort, want: Any) -> WiringPort:
+    """The port as the type an input takes: references are followed, or made."""
+    port = current().bring_in(port) if not isinstance(port, DelayedPort) else port
+    if isinstance(want, SIGNALm) or port.type is want or port.type == want:
+        return port if not isinstance(want, SIGNALm) else plain(port)
+    if not want.has_reference:
+        return plain(port)
+    port = plain(port)
+    key = (id(port.node), port.path, "ref", want)
+    made = current().adapted.get(key)
+    if made is None:
+        node = WiringNode("ref", "ref", "structure", want, [Input("ts", port, False, 0)])
+        made = current().adapted[key] = WiringPort(node, (), want)
+    return made
+
+
+# --- structures --------------------------------------------------------------------------------
+
+
+def struct(tp: Any, parts: list[tuple[str, WiringPort | None]]) -> WiringPort:
+    """A bundle or list put together from separate ports; None leaves a place empty."""
+    inputs = []
+    children = list(tp.fields.values()) if isinstance(tp, TSBm) else [tp.element] * len(parts)
+    for (name, port), child in zip(parts, children, strict=True):
+        if port is None:
+            port = nothing_of(child)
+        inputs.append(Input(name, adapt(port, child), False, 0))
+    node = WiringNode("TSB" if isinstance(tp, TSBm) else "TSL", "struct", "structure", tp, inputs)
+    return WiringPort(node, (), tp)
+
+
+def nothing_of(tp: Any) -> WiringPort:
+    """A port of a type that never ticks."""
+    return WiringPort(WiringNode("nothing", "nothing", "source", tp), (), tp)
+
+
+def const_of(value: Any, tp: Any, delay: Any = None) -> WiringPort:
+    """A port that ticks `value` once."""
+    params = (value,) if not delay else (value, delay)
+    node = WiringNode("const", "const", "source", tp, params=params, scalars={"value": value})
+    return WiringPort(node, (), tp)
+
+
+def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringPort:
+    """A list from ports (or values): `TSL.from_ts(a, b)`."""
+    if (
+        len(args) == 1
+        and not isinstance(args[0], WiringPort)
+        and not isinstance(args[0], (int, float, str))
+    ):
+        args = tuple(args[0])
+    ports: list[Any] = list(args)
+    element = element_type or (
+        tp.element if isinstance(tp, TSLm) and tp.element.is_resolved() else None
+    )
+    if element is None:
+        for port in ports:
+            if isinstance(port, WiringPort):
+                element = port.type.dereference()
+                break
+        else:
+            if not ports or ports[0] is None:
+                raise WiringError("TSL.from_ts needs at least one port", hint="or give tp=TSL[...]")
+            element = TSm(scalar_type_of(ports[0]))
+    ports = [p if isinstance(p, WiringPort) or p is None else const_of(p, element) for p in ports]
+    for i, port in enumerate(ports):
+        if port is not None and port.type.dereference() != element.dereference():
+            raise IncorrectTypeBinding(
+                f"element {i} of TSL.from_ts is {port.type!r}, the others are {element!r}"
+            )
+    return struct(TSLm(element, Size[len(ports)]), [(str(i), p) for i, p in enumerate(ports)])
+
+
+def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
+    """A bundle from ports: `TSB[Schema].from_ts(a=..., b=...)`."""
+    if tp is None and kwargs.get("__type__") is not None:
+        tp = kwargs.pop("__type__")
+    if tp is None or not isinstance(tp.args[0], type):
+        fields = {}
+        for name, port in kwargs.items():
+            fields[name] = (
+                port.type.dereference()
+                if isinstance(port, WiringPort)
+                else TSm(scalar_type_of(port))
+            )
+        tp = TSBm(make_schema(fields, "un_named"))
+    items = tp.fields
+    given = dict(zip(items, args, strict=False)) | kwargs
+    if args and len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
+        given = dict(args[0])
+    unknown = [name for name in given if name not in items]
+    if unknown:
+        raise WiringError(
+            f"{tp!r} has no field {unknown[0]!r}", hint=f"its fields are {', '.join(items)}"
+        )
+    parts: list[tuple[str, WiringPort | None]] = []
+    from mainspring.graph._types import MatchError, is_ts, match
+
+    bindings: dict[Any, Any] = {}
+    for name, child in items.items():
+        port = given.get(name)
+        if port is not None and not isinstance(port, WiringPort):
+            port = const_of(port, child)
+        if port is not None and is_ts(child):
+            try:
+                match(child, port.type, bindings)
+            except MatchError as problem:
+                raise IncorrectTypeBinding(f"{tp!r}.{name} takes {child!r}: {problem}") from None
+        parts.append((name, port))
+    if bindings:
+        from mainspring.graph._types import substitute
+
+        tp = substitute(tp, bindings)
+    return struct(tp, parts)
+
+
+def tsd_from_ts(tp: Any, *args: Any, **kwargs: Any) -> Any:
+    """A dictionary from ports at fixed keys."""
+    items = dict(args[0]) if args else kwargs
+    return port_operator("tsd_from_ports", tp, items)
+
+
+def tss_from_ts(*args: Any, **kwargs: Any) -> Any:
+    """A set from ports."""
+    return port_operator("tss_from_ports", *args, **kwargs)
+
+
+# --- from context to description ---------------------------------------------------------------
+
+
+def describe(context: Context, output: WiringPort | None) -> GraphDescription:
+    """The finished description of a context: what is needed, in rank order."""
+    if output is not None:
+        with wiring(context):
+            output = context.bring_in(output)
+    for node in context.nodes:
+        for item in node.inputs:
+            if isinstance(item.port, DelayedPort):
+                with wiring(context):
+                    item.port = context.bring_in(item.port.resolved())
+    needed = _needed(context, output)
+    order = _ranked(needed)
+    for index, node in enumerate(order):
+        node.id = index
+    made = []
+    for node in order:
+        inputs = tuple(
+            InputDescription(i.name, i.port.node.id, i.port.path, i.port.type, i.active, i.need)
+            for i in node.inputs
+        )
+        params = tuple(p.id if isinstance(p, WiringNode) else p for p in node.params)
+        nested = []
+        for inner in node.nested:
+            if inner.description is None:
+                inner.description = describe(inner.context, inner.output)
+            nested.append(inner.description)
+        made.append(
+            NodeDescription(
+                id=node.id,
+                name=node.name,
+                code=node.code,
+                kind=node.kind,
+                inputs=inputs,
+                output=node.output,
+                label=node.label,
+                rank=node.rank,
+                scalars=MappingProxyType(dict(node.scalars or {})),
+                params=params,
+                plan=node.plan,
+                payload=node.payload,
+                nested=tuple(nested),
+                link=node.link,
+                error=node.error,
+                error_depth=node.error_depth,
+                error_values=node.error_values,
+                path=node.path,
+                site=node.site,
+                function=node.function,
+            )
+        )
+    return GraphDescription(
+        name=context.name,
+        nodes=tuple(made),
+        stubs=tuple(stub.id for stub in context.stubs),
+        output=None if output is None else output.node.id,
+        output_path=() if output is None else output.path,
+        output_type=None if output is None else output.type,
+    )
+
+
+def _needed(context: Context, output: WiringPort | None) -> list[WiringNode]:
+    """What sinks, the output and the stubs need; the rest never runs."""
+    keep: set[int] = set()
+    waiting: list[WiringNode] = [n for n in context.nodes if n.kind == "sink"]
+    waiting += context.stubs
+    if output is not None:
+        waiting.append(output.node)
+    while waiting:
+        node = waiting.pop()
+        if id(node) in keep:
+            continue
+        keep.add(id(node))
+        waiting += [item.port.node for item in node.inputs]
+        waiting += node.strong
+    return [node for node in context.nodes if id(node) in keep]
+
+
+def _ranked(nodes: list[WiringNode]) -> list[WiringNode]:
+    """Nodes by rank (the longest way from a source), then in the order they were wired."""
+    rank: dict[int, int] = {}
+    for start in nodes:
+        if id(start) in rank:
+            continue
+        stack: list[tuple[WiringNode, int]] = [(start, 0)]
+        active = {id(start)}
+        while stack:
+            node, at = stack.pop()
+            if at < len(node.inputs):
+                stack.append((node, at + 1))
+                below = node.inputs[at].port.node
+                if id(below) in active:
+                    raise WiringError(
+                        f"the graph has a cycle through {below.name!r}",
+                        hint="break it with feedback(), which ticks in the next cycle",
+                    )
+                if id(below) not in rank:
+                    stack.append((below, 0))
+                    active.add(id(below))
+                continue
+            active.discard(id(node))
+            base = -1 if node.code == "push" else 0
+            rank[id(node)] = max((rank[id(i.port.node)] + 1 for i in node.inputs), default=base)
+    for node in nodes:
+        node.rank = rank[id(node)]
+    return sorted(nodes, key=lambda node: node.rank)  # stable: order of wiring breaks ties
+
+
+def schema_of(tp: Any) -> dict[str, Any]:
+    """The fields of a bundle type."""
+    return schema_fields(tp.args[0])
