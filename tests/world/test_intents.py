@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,15 @@ import world_twins
 from mainspring import InboxFullError, Input, Scene
 from mainspring.errors import StateError
 from mainspring.state import decode, encode
-from mainspring.world import IntentError, Outcome, World, WorldError, WorldSubsystem
+from mainspring.world import (
+    IntentError,
+    Outcome,
+    World,
+    WorldError,
+    WorldSubsystem,
+    record,
+    replay,
+)
 
 HERE = Path(__file__).parent
 
@@ -197,6 +206,55 @@ def test_a_restore_settles_tickets_it_does_not_know() -> None:
     assert not kept.done
     scene.advance(instants=1)
     assert kept.wait().accepted
+
+
+def test_outcomes_are_passed_on_only_once_their_cause_is_durable() -> None:
+    scene = Scene()
+    world = counting(scene)
+    world.skill(name="launch", approval="boss")(lambda: "up")
+    waiting: list[tuple[int, Callable[[], None]]] = []
+    world.tickets.when_durable = lambda seq, then: waiting.append((seq, then))
+    got: list[Outcome] = []
+    ticket = world.submit("a", "launch")
+    ticket.add_done_callback(got.append)
+    scene.advance(instants=1)
+    assert waiting == []
+    world.submit("b", "approval.grant", {"request": "req_1"}, permissions=["boss"])
+    scene.advance(instants=1)
+    assert (ticket.done, ticket.acknowledged, got) == (True, False, [])
+    assert ticket.outcome is not None
+    with pytest.raises(IntentError, match="not yet on the disk"):
+        ticket.wait(0)
+    # The call came as input 1, but what made it happen was input 2.
+    assert [seq for seq, _ in waiting] == [2, 2]
+    for _, then in waiting:
+        then()
+    assert ticket.wait(0) == ticket.outcome == got[0]
+
+
+def test_a_recording_holds_acknowledgements_back(tmp_path: Path) -> None:
+    scene = world_twins.build()
+    world: World = scene.world
+    seen: list[bool] = []
+    with record(scene, tmp_path / "run.world", durability="group") as recorder:
+        stop = threading.Event()
+
+        def client() -> None:
+            for n in range(20):
+                ticket = world.submit("ann", "heal", {"tag": "first", "amount": n})
+                ticket.wait(60)
+                seen.append(recorder.durable_seq >= ticket.seq)
+            stop.set()
+
+        thread = threading.Thread(target=client)
+        thread.start()
+        while not stop.is_set():
+            scene.advance(instants=1)
+        thread.join()
+    assert seen == [True] * 20
+    assert world.tickets.when_durable is None
+    report = replay(tmp_path / "run.world", build=world_twins.build)
+    assert report.identical
 
 
 # ---- many threads, and the same again ------------------------------------------------------

@@ -57,7 +57,7 @@ class Calls:
         if outermost:
             # order: what was approved, then the call that approved it
             for told in (*self._approved, outcome):
-                self._tell(told)
+                self._tell(told, seq)
         return outcome
 
     def tell_malformed(self, given: Input, error: Exception) -> None:
@@ -71,11 +71,12 @@ class Calls:
                 reason=f"the intent is malformed: {error!r}",
                 time_ns=self._world.time_ns,
                 seq=given.seq,
-            )
+            ),
+            given.seq,
         )
 
-    def _tell(self, outcome: Outcome) -> None:
-        self._world.tickets.decide(outcome)
+    def _tell(self, outcome: Outcome, cause: int | None) -> None:
+        self._world.tickets.decide(outcome, cause)
         for watch in tuple(self.watchers):
             watch(outcome)
 

@@ -2,6 +2,9 @@
 
 `submit` puts an intent into the inbox and returns a ticket. The intent is applied at the start
 of the next instant, in the order of sequence numbers, and its outcome then reaches the ticket.
+
+A ticket knows its outcome at once. It passes it on, to those who `wait` and to callbacks, only
+when it may be acknowledged: in a recorded run, once the input is on the disk.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ class Ticket:
         self.seq = 0
         """Its place in the total order of inputs."""
         self._may_wait = may_wait
-        self._decided = threading.Event()
+        self._acknowledged = threading.Event()
         self._lock = threading.Lock()
         self._outcome: Outcome | None = None
         self._request: str | None = None
@@ -36,10 +39,17 @@ class Ticket:
 
     @property
     def done(self) -> bool:
-        return self._decided.is_set()
+        """Whether the intent was decided."""
+        return self._outcome is not None
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether it was decided and, where the run is recorded, cannot be lost any more."""
+        return self._acknowledged.is_set()
 
     @property
     def outcome(self) -> Outcome | None:
+        """What became of it; None before. Not to be told to the outside until acknowledged."""
         return self._outcome
 
     @property
@@ -48,9 +58,10 @@ class Ticket:
         return self._request
 
     def wait(self, timeout: float | None = None) -> Outcome:
-        """Blocks until the outcome is there, at most `timeout` seconds.
+        """Blocks until the outcome is acknowledged, at most `timeout` seconds.
 
-        An error on the thread that advances the clock: nothing would ever happen there.
+        Before it was decided, an error on the thread that advances the clock: nothing would
+        ever happen there.
         """
         if not self.done:
             advice = self._may_wait()
@@ -60,35 +71,46 @@ class Ticket:
                     "for ever",
                     hint=advice,
                 )
-        if not self._decided.wait(timeout):
+        if not self._acknowledged.wait(timeout):
+            if self.done:
+                state, hint = "not yet on the disk after", "is the log being written?"
+            elif self._request is not None:
+                state, hint = "not decided within", f"it waits for approval {self._request}"
+            else:
+                state, hint = "not decided within", "is the scene running?"
             raise IntentError(
-                f"{self.skill!r} of {self.actor} (input {self.seq}) was not decided within "
-                f"{timeout} s",
-                hint="is the scene running? "
-                + (f"it waits for approval {self._request}" if self._request else ""),
+                f"{self.skill!r} of {self.actor} (input {self.seq}) was {state} {timeout} s",
+                hint=hint,
             )
         assert self._outcome is not None
         return self._outcome
 
     def add_done_callback(self, callback: Callable[[Outcome], object]) -> None:
-        """Calls `callback(outcome)` once decided: on the clock's thread, or now if it is."""
+        """Calls `callback(outcome)` once acknowledged: now if it is, else on the clock's thread,
+        or in a recorded run on the log's. It must be quick and must not raise."""
         with self._lock:
-            if self._outcome is None:
+            outcome = self._outcome if self.acknowledged else None
+            if outcome is None:
                 self._callbacks.append(callback)
                 return
-        callback(self._outcome)
+        callback(outcome)
 
-    def decide(self, outcome: Outcome) -> None:
+    def decide(self, outcome: Outcome) -> bool:
+        """Takes what became of the intent; whether that was final."""
         if outcome.request is not None:
             self._request = outcome.request
-        if outcome.pending:
-            return
+        if outcome.pending or self._outcome is not None:
+            return False
+        self._outcome = outcome
+        return True
+
+    def acknowledge(self) -> None:
+        """Passes the outcome on to everybody who waits for it."""
+        outcome = self._outcome
+        assert outcome is not None
         with self._lock:
-            if self._outcome is not None:
-                return
-            self._outcome = outcome
+            self._acknowledged.set()
             callbacks, self._callbacks = self._callbacks, []
-        self._decided.set()
         for callback in callbacks:
             callback(outcome)
 
@@ -103,6 +125,9 @@ class Tickets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[int, Ticket] = {}
+        self.when_durable: Callable[[int, Callable[[], None]], None] | None = None
+        """Set by a recording: calls its second argument once the input with that number, and all
+        before it, are on the disk. Without one an outcome is acknowledged as it is decided."""
 
     def issue(self, ticket: Ticket, put: Callable[[], int]) -> None:
         # Under the lock, so that an outcome which comes at once still finds the ticket.
@@ -110,15 +135,21 @@ class Tickets:
             ticket.seq = put()
             self._waiting[ticket.seq] = ticket
 
-    def decide(self, outcome: Outcome) -> None:
+    def decide(self, outcome: Outcome, cause: int | None) -> None:
+        """Gives the ticket its outcome; `cause` is the input that led to it, which for an approved
+        call is later than its own."""
         if outcome.seq is None:
             return
         with self._lock:
             ticket = self._waiting.get(outcome.seq)
             if ticket is not None and not outcome.pending:
                 del self._waiting[outcome.seq]
-        if ticket is not None:
-            ticket.decide(outcome)
+        if ticket is None or not ticket.decide(outcome):
+            return
+        if self.when_durable is None:
+            ticket.acknowledge()
+        else:
+            self.when_durable(max(outcome.seq, cause or 0), ticket.acknowledge)
 
     def drop_unknown(self, known: Container[int], time_ns: int) -> None:
         """After a restore: intents that the restored moment does not know are never decided."""
@@ -138,3 +169,4 @@ class Tickets:
                     seq=ticket.seq,
                 )
             )
+            ticket.acknowledge()

@@ -16,6 +16,7 @@ on the writer's thread.
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import threading
 import time
@@ -186,6 +187,13 @@ class RunRecorder:
             on_outcome = getattr(part, "on_outcome", None)
             if on_outcome is not None:
                 self._stop_watching.append(on_outcome(self._note_outcome))
+            # Its tickets pass outcomes on only when what led to them is on the disk.
+            tickets = getattr(part, "tickets", None)
+            if tickets is not None:
+                tickets.when_durable = self.when_durable
+                self._stop_watching.append(
+                    functools.partial(setattr, tickets, "when_durable", None)
+                )
         self._schedule(self._cadence.begin(self._clock._kernel.last_instant))
 
     # ------------------------------------------------------------------ what is durable
