@@ -1,5 +1,6 @@
 // Python's face of the capture kernel: the chunk builder and the sampler.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -74,8 +75,16 @@ Program program_of(nb::handle ops) {
     return program;
 }
 
-nb::tuple tuple_of(const Chunk& chunk) {
-    return nb::make_tuple(nb::bytes(chunk.records.data(), chunk.records.size()),
+/// A view that owns what it shows: a chunk is handed on without a copy.
+nb::object view_of(std::string text) {
+    auto* owned = new std::string(std::move(text));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::string*>(p); });
+    using View = nb::ndarray<nb::memview, const std::uint8_t, nb::ndim<1>, nb::c_contig>;
+    return nb::cast(View(owned->data(), {owned->size()}, owner));
+}
+
+nb::tuple tuple_of(Chunk chunk) {
+    return nb::make_tuple(view_of(std::move(chunk.records)),
                           nb::bytes(chunk.index.data(), chunk.index.size()), chunk.channels,
                           chunk.index_offsets, chunk.message_counts, chunk.start_ns, chunk.end_ns);
 }
@@ -139,7 +148,7 @@ void bind_capture(nb::module_& m) {
         .def_prop_ro("size", &ChunkBuilder::size)
         .def(
             "take", [](ChunkBuilder& self) { return tuple_of(self.take()); },
-            nb::sig("def take(self) -> tuple[bytes, bytes, list[int], list[int], list[int], int, int]"),
+            nb::sig("def take(self) -> tuple[memoryview, bytes, list[int], list[int], list[int], int, int]"),
             "The chunk: records, index, channels, index offsets, message counts, first and last time.");
 
     m.def(

@@ -192,20 +192,20 @@ std::size_t ChunkBuilder::begin_message(ChannelState& channel, std::uint16_t id,
                                         std::int64_t publish_ns) {
     const std::size_t begin = records_.size();
     if (channel.index.empty()) touched_.push_back(id);
-    put(channel.index, time_ns);
-    put(channel.index, static_cast<std::uint64_t>(begin));
+    const std::uint64_t entry[2] = {static_cast<std::uint64_t>(time_ns), begin};
+    channel.index.append(reinterpret_cast<const char*>(entry), sizeof entry);
     if (!has_messages_) {
         first_ns_ = start_ns_ = end_ns_ = time_ns;
         has_messages_ = true;
     }
     start_ns_ = std::min(start_ns_, time_ns);
     end_ns_ = std::max(end_ns_, time_ns);
-    records_.push_back(kMessage);
-    put(records_, std::uint64_t{0});  // the length, known at the end
-    put(records_, id);
-    put(records_, sequence);
-    put(records_, time_ns);
-    put(records_, publish_ns);
+    char head[kRecordHead + kMessageHead] = {kMessage};  // the length is known at the end
+    std::memcpy(head + 9, &id, 2);
+    std::memcpy(head + 11, &sequence, 4);
+    std::memcpy(head + 15, &time_ns, 8);
+    std::memcpy(head + 23, &publish_ns, 8);
+    records_.append(head, sizeof head);
     return begin;
 }
 

@@ -21,7 +21,7 @@ from capture_helpers import by_topic, read_with_mcap, record_demo, walk
 from mainspring.capture import CaptureError, ChannelError, Recorder, Recording, RecordingError
 from mainspring.capture._pipe import Pipe
 from mainspring.clock.errors import CallbackError
-from mainspring.scene import Scene
+from mainspring.scene import Scene, Script, Subsystem
 
 
 @dataclasses.dataclass
@@ -400,7 +400,15 @@ def test_sources_by_name_and_by_kind(tmp_path: Path) -> None:
         q = np.zeros(2)
         gains = {"p": 3.0}  # noqa: RUF012
 
+    class Walker(Script):
+        pace = 0.5
+
+    class Imu(Subsystem):
+        value = 9.81
+
     scene = Scene()
+    scene.add(Walker(), name="walker")
+    scene.add(Imu(), name="imu")
     arm = Arm()
     scene.attach("arm", arm)
     scene.time.register(lambda context: setattr(arm, "q", np.full(2, float(context.step))))
@@ -409,6 +417,8 @@ def test_sources_by_name_and_by_kind(tmp_path: Path) -> None:
         channels=[
             {"topic": "/q", "source": "arm.q", "runner": "Robot"},
             {"topic": "/p", "source": "arm.gains.p"},
+            {"topic": "/script", "source": "walker.pace"},
+            {"topic": "/named", "source": "imu"},
         ],
     )
     recorder.channel("/out", Output())
@@ -420,6 +430,8 @@ def test_sources_by_name_and_by_kind(tmp_path: Path) -> None:
     assert [v["value"] for _, v in found["/q"]] == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
     assert {topic: v[0][1]["value"] for topic, v in found.items() if topic != "/q"} == {
         "/p": 3.0,
+        "/script": 0.5,
+        "/named": 9.81,
         "/out": 4.5,
         "/sensor": [1.0, 2.0],
     }

@@ -5,8 +5,8 @@ A source is looked at and never touched. It may be
 - a callable without arguments, called once a step,
 - a NumPy array, whose present content is copied at each step,
 - an object with a `value` attribute (a graph's output) or a `read()` method (a sensor),
-- a path of names from the scene on, as text (`"world.columns"`, `"arm.q"`), looked up when
-  the recording starts; scene files use it.
+- a path of names from the scene on, as text: a subsystem's, a script's or an attached part's
+  (`"arm.q"`, `"time.now"`), looked up when the recording starts; scene files use it.
 
 A source that has nothing to tell yet returns None; the channel begins with its first value.
 """
@@ -112,7 +112,7 @@ class Channel:
 
 def resolve_source(source: Any, root: Any, topic: str) -> Any:
     """A callable or an array for anything that may stand as a source."""
-    if isinstance(source, str):
+    if isinstance(source, str) and source:
         return _from_path(source, root, topic)
     if isinstance(source, np.ndarray) or callable(source):
         return source
@@ -129,12 +129,19 @@ def resolve_source(source: Any, root: Any, topic: str) -> Any:
 
 def _from_path(path: str, root: Any, topic: str) -> Any:
     names = path.split(".")
+    # A subsystem or a script goes by its name; anything else is what the scene itself has.
+    for parts in (getattr(root, "subsystems", {}), getattr(root, "scripts", {})):
+        if names[0] in parts:
+            root = parts
+            break
     for index, name in enumerate(names[:-1]):
         root = _step(root, name, ".".join(names[: index + 1]), topic)
     owner, last = root, names[-1]
     found = _step(owner, last, path, topic)
     if callable(found):
         return found
+    if len(names) == 1 and not isinstance(found, np.ndarray):
+        return resolve_source(found, root, topic)  # a sensor as a whole
     # Not the array that is there now: its owner may put another in its place.
     if isinstance(owner, Mapping):
         return lambda: owner[last]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 __all__ = [
     "MAGIC",
     "channel",
-    "chunk",
+    "chunk_head",
     "chunk_index",
     "data_end",
     "footer",
@@ -71,14 +71,13 @@ def channel(
     )
 
 
-def chunk(start_ns: int, end_ns: int, size: int, crc: int, compression: str, data: bytes) -> bytes:
-    return _record(
-        CHUNK,
-        struct.pack("<QQQI", start_ns, end_ns, size, crc),
-        _text(compression),
-        struct.pack("<Q", len(data)),
-        data,
-    )
+def chunk_head(
+    start_ns: int, end_ns: int, size: int, crc: int, compression: str, packed_size: int
+) -> bytes:
+    """A chunk record up to its data, so that the data need not be copied to stand behind it."""
+    head = struct.pack("<QQQI", start_ns, end_ns, size, crc) + _text(compression)
+    head += struct.pack("<Q", packed_size)
+    return struct.pack("<BQ", CHUNK, len(head) + packed_size) + head
 
 
 def chunk_index(

@@ -194,15 +194,16 @@ class McapWriter:
     def _end_chunk(self) -> None:
         data, index, channels, offsets, counts, start_ns, end_ns = self._builder.take()
         packed = self._compress(data)
-        chunk = records.chunk(
-            start_ns, end_ns, len(data), zlib.crc32(data), self._compression, packed
+        head = records.chunk_head(
+            start_ns, end_ns, len(data), zlib.crc32(data), self._compression, len(packed)
         )
-        index_begin = self._offset + len(chunk)
+        chunk_length = len(head) + len(packed)
+        index_begin = self._offset + chunk_length
         chunk_index = records.chunk_index(
             start_ns=start_ns,
             end_ns=end_ns,
             chunk_start=self._offset,
-            chunk_length=len(chunk),
+            chunk_length=chunk_length,
             index_offsets={
                 channel: index_begin + offset
                 for channel, offset in zip(channels, offsets, strict=True)
@@ -212,7 +213,7 @@ class McapWriter:
             compressed_size=len(packed),
             size=len(data),
         )
-        self._write(chunk + index)
+        self._write(head, packed, index)
         self._chunk_indexes.append(chunk_index)
         if channels:
             for channel, count in zip(channels, counts, strict=True):
@@ -249,17 +250,21 @@ class McapWriter:
         crc = zlib.crc32(body + records.footer_prefix(start, offsets_start))
         self._write(end + body + records.footer(start, offsets_start, crc) + records.MAGIC)
 
-    def _write(self, data: bytes) -> None:
-        """Append `data` whole, or leave the file as it was and raise."""
+    def _write(self, *parts: bytes | memoryview) -> None:
+        """Append the parts whole, or leave the file as it was and raise."""
+        total = sum(len(part) for part in parts)
 
         def put() -> None:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._file, view) :]
+            done = os.writev(self._file, parts)
+            if done < total:  # a full disk takes what fits; the next write says so
+                rest = memoryview(b"".join(parts))[done:]
+                while rest:
+                    rest = rest[os.write(self._file, rest) :]
 
         self._system(put)
-        self._crc = zlib.crc32(data, self._crc)
-        self._offset += len(data)
+        for part in parts:
+            self._crc = zlib.crc32(part, self._crc)
+        self._offset += total
 
     def _system(self, call: Callable[[], None]) -> None:
         if self._closed:
@@ -279,7 +284,7 @@ class McapWriter:
             ) from error
 
 
-def _compressor(name: str) -> Callable[[bytes], bytes]:
+def _compressor(name: str) -> Callable[[memoryview], bytes | memoryview]:
     if name == "none":
         return lambda data: data
     try:
