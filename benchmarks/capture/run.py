@@ -204,15 +204,29 @@ def writing(folder: Path) -> None:
             f"MCAP, {count} messages, {name}",
             f"mcap: {count / mcap / 1e6:.2f} M messages/s, {size / mcap / 1e6:.0f} MB/s",
         )
-        row("  throughput, encoded messages, ours / mcap", ratio(found["mcap"], found["messages"]), "at least 1")
-        row("  throughput, from numbers, ours / mcap with msgspec", ratio(found["mcap + encoding"], found["tape"]), "at least 1")
-        row("  throughput, ours from numbers / mcap from bytes", ratio(found["mcap"], found["tape"]), "at least 1")
+        row(
+            "  throughput, encoded messages, ours / mcap",
+            ratio(found["mcap"], found["messages"]),
+            "at least 1",
+        )
+        row(
+            "  throughput, from numbers, ours / mcap with msgspec",
+            ratio(found["mcap + encoding"], found["tape"]),
+            "at least 1",
+        )
+        row(
+            "  throughput, ours from numbers / mcap from bytes",
+            ratio(found["mcap"], found["tape"]),
+            "at least 1",
+        )
 
 
 def _tape(numbers: list[list[float]]) -> bytes:
     """What the sampler would have put down."""
     cell = np.dtype([("tag", "S1"), ("value", "<f8")])
-    rows = np.zeros(len(numbers), np.dtype([("group", "<u2"), ("time", "<i8"), ("cells", cell, CHANNELS)]))
+    rows = np.zeros(
+        len(numbers), np.dtype([("group", "<u2"), ("time", "<i8"), ("cells", cell, CHANNELS)])
+    )
     rows["time"] = np.arange(len(numbers))
     rows["cells"]["tag"] = b"f"
     rows["cells"]["value"] = numbers
@@ -241,7 +255,11 @@ def tracing() -> None:
     found = interleaved({k: (lambda k=k: run(k)) for k in ("never", "after", "watched")}, rounds=5)  # type: ignore[misc]
     calls = 200 * 50 * 9
     each = (statistics.median(found["watched"]) - statistics.median(found["never"])) / calls
-    row("trace: a run that was watched before / one that never was", ratio(found["after"], found["never"]), "1")
+    row(
+        "trace: a run that was watched before / one that never was",
+        ratio(found["after"], found["never"]),
+        "1",
+    )
     row("trace: while watching", f"{each * 1e9:.0f} ns a callback")
 
 

@@ -34,7 +34,7 @@ class ChunkBuilder:
     @property
     def size(self) -> int: ...
 
-    def take(self) -> tuple[bytes, bytes, list[int], list[int], list[int], int, int]:
+    def take(self) -> tuple[memoryview, bytes, list[int], list[int], list[int], int, int]:
         """
         The chunk: records, index, channels, index offsets, message counts, first and last time.
         """
