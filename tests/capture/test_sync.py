@@ -109,8 +109,9 @@ def test_readers_on_other_threads_see_one_instant() -> None:
     scene, _, sync = cell(history=4)
     scene.advance(instants=1)
     torn: list[Any] = []
-    seen = set()
+    seen: set[int] = set()
     done = threading.Event()
+    looked = threading.Condition()
 
     def read() -> None:
         last = -1
@@ -123,7 +124,9 @@ def test_readers_on_other_threads_see_one_instant() -> None:
             if latest.index < last:
                 torn.append("went back")
             last = latest.index
-            seen.add(latest.index)
+            with looked:
+                seen.add(latest.index)
+                looked.notify()
 
     threads = [threading.Thread(target=read) for _ in range(3)]
     for thread in threads:
@@ -131,12 +134,14 @@ def test_readers_on_other_threads_see_one_instant() -> None:
     try:
         for _ in range(60):
             scene.advance(seconds=0.1)
+            with looked:  # every snapshot is looked at, however the threads are scheduled
+                looked.wait_for(lambda: sync.latest is not None and sync.latest.index in seen)
     finally:
         done.set()
         for thread in threads:
             thread.join()
     assert torn == []
-    assert len(seen) > 1
+    assert len(seen) >= 60
 
 
 def test_it_is_state() -> None:

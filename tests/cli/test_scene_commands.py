@@ -93,7 +93,7 @@ def test_a_failing_callback_is_exit_code_1(folder: Path) -> None:
     [
         (("run", "nope.toml"), "there is no scene file 'nope.toml'"),
         (("run", "scene.py:bild"), "did you mean 'build'"),
-        (("run", "scene.py", "-s", "soon"), "no duration"),
+        (("run", "scene.py", "-s", "soon"), "'soon' is not a time"),
         (("run", "scene.py", "--mode", "warp"), "no time mode"),
         (("check",), "name a scene file"),
         (("nope",), "No such command"),

@@ -56,8 +56,8 @@ def plot(
             target,
             channels=channel or (),
             title=title,
-            start_seconds=_seconds(start, "--from"),
-            end_seconds=_seconds(end, "--to"),
+            start_seconds=_seconds(start),
+            end_seconds=_seconds(end),
             progress=tell,
         )
     typer.echo(f"{target}: {len(labels)} line{'' if len(labels) == 1 else 's'}")
@@ -81,28 +81,19 @@ def trace(
     progress: Annotated[bool, typer.Option(help="Show a progress bar in a terminal.")] = True,
 ) -> None:
     """Runs a scene and writes what its schedule did: every frame, instant, phase and callback."""
-    from fractions import Fraction
-
     from rich.console import Console
 
     from mainspring.capture import Trace
-    from mainspring.cli._show import duration, parse_seconds, run_progress
+    from mainspring.clock import duration
     from mainspring.scene import open_scene
 
-    try:
-        span = parse_seconds(seconds)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--seconds") from None
     opened = open_scene(scene)
     console = Console(stderr=True)
     watched = Trace(opened, limit=limit)
     opened.start()
     try:
-        with (
-            run_progress(console, opened.time, span, progress and console.is_terminal) as tell,
-            watched,
-        ):
-            report = opened.run(Fraction(span, 1_000_000_000), mode=mode, progress=tell)
+        with watched:
+            report = opened.run(seconds, mode=mode, progress=progress and console.is_terminal)
     finally:
         # What was seen up to an error is what one wants to look at.
         targets = [out]
@@ -162,15 +153,10 @@ def convert(
         )
 
 
-def _seconds(text: str | None, option: str) -> float | None:
-    from mainspring.cli._show import parse_seconds
+def _seconds(text: str | None) -> float | None:
+    from mainspring.clock import time_ns
 
-    if text is None:
-        return None
-    try:
-        return parse_seconds(text) / 1e9
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
+    return None if text is None else time_ns(text) / 1e9
 
 
 @contextmanager

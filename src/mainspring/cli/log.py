@@ -69,9 +69,8 @@ def resume(
     from fractions import Fraction
     from typing import cast
 
-    from mainspring.clock import RunEnd
+    from mainspring.clock import RunEnd, format_ns, time_ns
     from mainspring.world import resume as bring_back
-    from mainspring.world.log._times import format_ns, time_ns
 
     span = None if seconds is None else Fraction(time_ns(seconds), 10**9)
     recorder = bring_back(log, durability=cast("Any", durability))
@@ -114,8 +113,8 @@ def open_(
     as_json: AsJson = False,
 ) -> None:
     """Shows the whole state at any instant of a run."""
+    from mainspring.clock import format_ns, time_ns
     from mainspring.world import open_run
-    from mainspring.world.log._times import format_ns, time_ns
 
     with open_run(log) as run:
         moment = run.at(at, after=after)
@@ -328,7 +327,7 @@ def _print_table(entries: Iterator[Any], output: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mainspring.world.log._times import format_ns
+    from mainspring.clock import format_ns
 
     table = Table("time", "what", "seq", "name", "source", "detail")
     for entry in entries:

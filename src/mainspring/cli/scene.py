@@ -52,14 +52,9 @@ def run(
     import msgspec
     from rich.console import Console
 
-    from mainspring.cli._show import parse_seconds, run_progress
     from mainspring.clock import RunEnd, TimeMode
     from mainspring.scene import open_scene
 
-    try:
-        span = None if seconds is None else parse_seconds(seconds)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--seconds") from None
     opened = open_scene(scene)
     if mode is not None:
         opened.time.mode = TimeMode.parse(mode)
@@ -69,11 +64,9 @@ def run(
 
         entry = None if scene.endswith(".toml") else scene if ":" in scene else f"{scene}:build"
         recorder = record(opened, log, durability=durability.value, entry=entry)
-    console = Console(stderr=True)
-    shown = progress and not as_json and console.is_terminal
+    shown = progress and not as_json and Console(stderr=True).is_terminal
     try:
-        with run_progress(console, opened.time, span, shown) as tell:
-            report = opened.run(None if span is None else _exact_seconds(span), progress=tell)
+        report = opened.run(seconds, progress=shown)
     except BaseException as error:
         if recorder is not None:
             recorder.close("failed", error)
@@ -91,17 +84,11 @@ def run(
         raise typer.Exit(130)
 
 
-def _exact_seconds(ns: int) -> Any:
-    from fractions import Fraction
-
-    return Fraction(ns, 1_000_000_000)
-
-
 def _print_summary(scene: Any, report: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mainspring.cli._show import duration
+    from mainspring.clock import duration
 
     console = Console()
     statistics = scene.time.statistics()
@@ -193,15 +180,12 @@ def timeline(
     svg: Annotated[Path | None, typer.Option(help="Draw it into this SVG file.")] = None,
 ) -> None:
     """Shows when each runner steps, and where they meet."""
-    from mainspring.cli._show import parse_seconds
+    from mainspring.clock import time_ns
     from mainspring.scene import Scene, open_scene
     from mainspring.scene.timeline import draw_svg, draw_text, one_cycle_ns
 
     opened = Scene() if scene is None else open_scene(scene)
-    try:
-        span = one_cycle_ns(opened.time) if until is None else parse_seconds(until)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--until") from None
+    span = one_cycle_ns(opened.time) if until is None else time_ns(until)
     if svg is not None:
         svg.write_text(draw_svg(opened.time, span), encoding="utf-8")
         typer.echo(f"wrote {svg}")

@@ -22,6 +22,7 @@ from mainspring.clock._reports import (
     Statistics,
 )
 from mainspring.clock._runner import Runner, Runners
+from mainspring.clock._times import Time, duration, format_ns, time_ns
 from mainspring.clock._words import FreePhase, Phase, RunEnd, TimeMode
 from mainspring.clock.errors import (
     CallbackError,
@@ -35,6 +36,7 @@ from mainspring.clock.errors import (
     RateError,
     RegistrationError,
     RunnerError,
+    TimeError,
     WordError,
 )
 
@@ -78,7 +80,12 @@ __all__ = [
     "Runners",
     "Statistics",
     "StepContext",
+    "Time",
+    "TimeError",
     "TimeManager",
     "TimeMode",
     "WordError",
+    "duration",
+    "format_ns",
+    "time_ns",
 ]

@@ -18,7 +18,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from mainspring._kernel.clock import StepContext, Timeline
@@ -26,7 +25,8 @@ from mainspring.clock._frame import run_frame
 from mainspring.clock._free import FrameContext
 from mainspring.clock._inbox import Inbox, Input
 from mainspring.clock._observers import Observers
-from mainspring.clock._rate import Rate, RateLike, exact_ns
+from mainspring.clock._progress import progress_bar
+from mainspring.clock._rate import Rate, RateLike
 from mainspring.clock._registration import (
     FreeRegistration,
     OnError,
@@ -37,6 +37,7 @@ from mainspring.clock._registration import (
 from mainspring.clock._reports import FrameReport, Instant, OrderEntry, RunReport, Statistics
 from mainspring.clock._runner import Runner, Runners
 from mainspring.clock._saved import put_back, restore, save
+from mainspring.clock._times import Time, time_ns
 from mainspring.clock._views import order, preview, statistics
 from mainspring.clock._words import FreePhase, Phase, RunEnd, TimeMode
 from mainspring.clock.errors import (
@@ -278,7 +279,7 @@ class TimeManager:
 
     def advance(
         self,
-        seconds: float | Fraction | None = None,
+        seconds: Time | None = None,
         *,
         ns: int | None = None,
         instants: int | None = None,
@@ -292,13 +293,14 @@ class TimeManager:
             raise ClockError(
                 f"advance takes one of seconds, ns, instants or steps, not {len(given)} of them"
             )
-        if given[0] < 0:
+        if seconds is not None:
+            ns = time_ns(seconds)
+        amount = next(g for g in (ns, instants, steps) if g is not None)
+        if amount < 0:
             raise ClockError(f"time only goes forward; {given[0]} is below zero")
         if runner is not None and steps is None:
             raise ClockError("advance takes a runner together with steps")
         limits: dict[str, int] = {}
-        if seconds is not None:
-            ns = exact_ns(seconds)
         if ns is not None:
             end = self.now + ns
             if end >= _NEVER:
@@ -327,21 +329,26 @@ class TimeManager:
 
     def run(
         self,
-        seconds: float | Fraction | None = None,
+        seconds: Time | None = None,
         *,
         mode: TimeMode | str | None = None,
-        progress: Callable[[RunReport], object] | None = None,
+        progress: Callable[[RunReport], object] | bool = False,
     ) -> RunReport:
-        """Runs the outer loop for real, frame after frame, until the end, Ctrl-C or `stop`."""
+        """Runs the outer loop for real, frame after frame, until the end, Ctrl-C or `stop`.
+
+        `progress` is told how far it is ten times a second; True shows a bar."""
         from mainspring.clock._pacing import run_loop
 
         if mode is not None:
             self._check_owner("run")
             self.mode = TimeMode.parse(mode)
-        end = _NEVER if seconds is None else self.now + exact_ns(seconds)
+        end = _NEVER if seconds is None else self.now + time_ns(seconds)
         if end < self.now:
             raise ClockError(f"time only goes forward; {seconds} is below zero")
-        return run_loop(self, end, progress)
+        if progress is True:
+            with progress_bar(self, None if seconds is None else end - self.now) as tell:
+                return run_loop(self, end, tell)
+        return run_loop(self, end, progress or None)
 
     def stop(self) -> None:
         """Ends the run that is under way, after this instant. May be called from any thread."""

@@ -11,14 +11,13 @@ to it, and everything derived from it is integer arithmetic:
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from mainspring.clock.errors import RateError
 
-__all__ = ["Rate", "RateLike", "exact_ns"]
+__all__ = ["Rate", "RateLike"]
 
 SECOND_NS = 1_000_000_000
 _MOST = Fraction(SECOND_NS)  # 1 GHz: one boundary a nanosecond
@@ -103,15 +102,6 @@ class Rate:
 
 
 RateLike: TypeAlias = "Rate | int | float | str | Decimal | Fraction"
-
-
-def exact_ns(seconds: float | int | str | Decimal | Fraction, what: str = "seconds") -> int:
-    """`seconds` as whole nanoseconds, taken as written; the rest below a nanosecond is refused."""
-    try:
-        ns = _fraction(seconds) * SECOND_NS
-    except RateError:
-        raise ValueError(f"{what} must be a finite number, not {seconds!r}") from None
-    return math.floor(ns)
 
 
 def _fraction(value: Any) -> Fraction:

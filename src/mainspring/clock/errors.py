@@ -29,6 +29,7 @@ __all__ = [
     "RateError",
     "RegistrationError",
     "RunnerError",
+    "TimeError",
     "WordError",
 ]
 
@@ -39,6 +40,10 @@ class ClockError(MainspringError):
 
 class WordError(ClockError, ValueError):
     """No such phase, free phase or time mode."""
+
+
+class TimeError(ClockError, ValueError):
+    """A time or a span that is none."""
 
 
 class RateError(ClockError, ValueError):

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mainspring.clock import (
@@ -32,6 +31,7 @@ from mainspring.clock import (
     Registration,
     Runner,
     RunReport,
+    Time,
     TimeManager,
     TimeMode,
 )
@@ -322,7 +322,7 @@ class Scene:
 
     def advance(
         self,
-        seconds: float | Fraction | None = None,
+        seconds: Time | None = None,
         *,
         ns: int | None = None,
         instants: int | None = None,
@@ -341,12 +341,14 @@ class Scene:
 
     def run(
         self,
-        seconds: float | Fraction | None = None,
+        seconds: Time | None = None,
         *,
         mode: TimeMode | str | None = None,
-        progress: Callable[[RunReport], object] | None = None,
+        progress: Callable[[RunReport], object] | bool = False,
     ) -> RunReport:
-        """Runs the outer loop for real, frame after frame, until the end or Ctrl-C."""
+        """Runs the outer loop for real, frame after frame, until the end or Ctrl-C.
+
+        `progress` is told how far it is ten times a second; True shows a bar."""
         self.start()
         return self.time.run(seconds, mode=mode, progress=progress)
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import msgspec
 
+from mainspring.clock import Time, time_ns
 from mainspring.world.log._errors import LogError, LogWriteError
 from mainspring.world.log._format import ZLIB, Record, check_identity, create_schema
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._times import Time, time_ns
 
 __all__ = ["CompactReport", "compact", "insert_record"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from mainspring.clock import Time, time_ns
 from mainspring.world.log._errors import LogError
 from mainspring.world.log._format import Kind, Record
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._times import Time, time_ns
 
 __all__ = ["KINDS", "HistoryEntry", "history"]
 

@@ -14,14 +14,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mainspring.clock import CallbackError
+from mainspring.clock import CallbackError, Time, time_ns
 from mainspring.world.log._errors import LogError
 from mainspring.world.log._format import Kind
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recipe import Recipe, versions
 from mainspring.world.log._states import capture
-from mainspring.world.log._times import Time, time_ns
 
 __all__ = ["Build", "HashMismatch", "Progress", "ReplayReport", "replay"]
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from mainspring.clock import ClockError
+from mainspring.clock import ClockError, Time, format_ns, time_ns
 from mainspring.world.log._errors import LogBuildError, LogError
 from mainspring.world.log._format import HashChunk, InputGroup, Kind, LoggedInput, LoggedOutcome
 from mainspring.world.log._player import Player
@@ -30,7 +30,6 @@ from mainspring.world.log._recipe import Recipe
 from mainspring.world.log._recorder import RunRecorder, record
 from mainspring.world.log._replay import Build, build_scene
 from mainspring.world.log._states import capture
-from mainspring.world.log._times import Time, format_ns, time_ns
 
 __all__ = ["Moment", "Run", "open_run", "play_inputs"]
 

@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 from typing import TypeAlias
 
-from mainspring.world.log._errors import LogError
+from mainspring.clock.errors import TimeError
 
-__all__ = ["Time", "format_ns", "time_ns"]
+__all__ = ["Time", "duration", "format_ns", "time_ns"]
 
 #: Seconds as a number, or text with a unit.
 Time: TypeAlias = "float | Fraction | str"
@@ -37,17 +37,28 @@ def time_ns(time: Time) -> int:
             return int(total * 10**9)
         found = _TEXT.fullmatch(time)
         if found is None or (found[2] or "s") not in _UNITS:
-            raise LogError(
+            raise TimeError(
                 f"{time!r} is not a time", hint='write seconds, or "12.5s", "80ms", "1:02:03"'
             )
         return int(Fraction(found[1]) * _UNITS[found[2] or "s"])
     if isinstance(time, bool) or not isinstance(time, (int, float, Fraction)):
-        raise LogError(f"{time!r} is not a time", hint='write seconds, or "12.5s", "80ms"')
+        raise TimeError(f"{time!r} is not a time", hint='write seconds, or "12.5s", "80ms"')
     # A float is taken as written, as everywhere: 0.1 is a tenth and not its nearest double.
-    return int(Fraction(str(time)) * 10**9)
+    try:
+        return int(Fraction(str(time)) * 10**9)
+    except ValueError:
+        raise TimeError(f"{time!r} is not a time", hint="a time is finite") from None
 
 
 def format_ns(ns: int) -> str:
     """`ns` as seconds with a unit, without trailing zeros."""
     text = f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").rstrip(".") if ns >= 0 else str(ns / 1e9)
     return f"{text} s"
+
+
+def duration(ns: float) -> str:
+    """A duration in the unit people would use: `340 ns`, `1.25 ms`, `2.5 s`."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"
