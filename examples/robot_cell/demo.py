@@ -1,7 +1,8 @@
 """Run the robot cell, record it, replay the record, and draw what happened.
 
 Everything goes into one folder: the log (`run.world`), the recording (`run.mcap`, for Foxglove,
-Lichtblick, PlotJuggler or the `mcap` tool), and two pictures.
+Lichtblick, PlotJuggler or the `mcap` tool), two pictures, and a trace of the schedule
+(`trace.json` for ui.perfetto.dev, `where_time_went.svg` for a look).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from mainspring.capture import Recorder, Recording
+from mainspring.capture import Recorder, Recording, Trace
 from mainspring.scene import Scene, load_scene
 from mainspring.world.log import ReplayReport, record, replay
 
@@ -52,36 +53,12 @@ def with_recorder(scene: Scene, path: Path) -> Recorder:
     return recorder
 
 
-class Pulse:
-    """Watches the clock: when each instant was, who stepped, and what it cost."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._runners = list(scene.time.runners)
-        self.times_ns: list[int] = []
-        self.cost_ns: list[int] = []
-        self.steps: dict[str, list[int]] = {runner.name: [] for runner in self._runners}
-        self._began = 0
-
-    def begin_instant(self, time_ns: int) -> None:
-        """The clock tells its observers."""
-        self._began = time.perf_counter_ns()
-
-    def end_instant(self, time_ns: int) -> None:
-        """The clock tells its observers."""
-        self.times_ns.append(time_ns)
-        self.cost_ns.append(time.perf_counter_ns() - self._began)
-        for runner in self._runners:
-            if runner.last_ns == time_ns and runner.step >= 0:
-                self.steps[runner.name].append(time_ns)
-
-
-def run(seconds: float, out: Path, tell: Callable[[float], None]) -> tuple[Scene, Pulse, float]:
-    """Run and record; the scene, what was watched, and the wall time it took."""
+def run(seconds: float, out: Path, tell: Callable[[float], None]) -> tuple[Scene, Trace, float]:
+    """Run, record and trace; the scene, the trace, and the wall time it took."""
     scene = build()
     with_recorder(scene, out / "run.mcap")
-    pulse = Pulse(scene)
-    scene.time.observers.add(pulse)
-    with record(scene, out / "run.world", hash_every=0.1, entry=HERE / "scene.toml"):
+    log = record(scene, out / "run.world", hash_every=0.1, entry=HERE / "scene.toml")
+    with log, Trace(scene) as trace:
         began = time.perf_counter()
         done = 0.0
         while done < seconds - 1e-9:
@@ -91,7 +68,7 @@ def run(seconds: float, out: Path, tell: Callable[[float], None]) -> tuple[Scene
             tell(done)
         wall_s = time.perf_counter() - began
     scene.stop()
-    return scene, pulse, wall_s
+    return scene, trace, wall_s
 
 
 def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds: float) -> Table:
@@ -121,7 +98,7 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
     return table
 
 
-def draw(pulse: Pulse, out: Path) -> list[Path]:
+def draw(trace: Trace, out: Path) -> list[Path]:
     """The tracking error, and the timeline."""
     import matplotlib as mpl
 
@@ -146,21 +123,27 @@ def draw(pulse: Pulse, out: Path) -> list[Path]:
     figure.savefig(first, dpi=130)
     plt.close(figure)
 
+    # Who stepped when: every span of a callback tells its runner and its instant.
+    steps: dict[str, set[int]] = {}
+    for span in trace.spans:
+        if span.runner:
+            steps.setdefault(span.runner, set()).add(span.sim_ns)
     figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5), layout="constrained")
     shown_ns = 200_000_000
-    for row, times in enumerate(pulse.steps.values()):
-        at = np.array([t for t in times if t <= shown_ns]) / 1e6
+    for row, times in enumerate(steps.values()):
+        at = np.array(sorted(t for t in times if t <= shown_ns)) / 1e6
         above.plot(at, np.full(len(at), row), "|", markersize=14, color="#1f6f8b")
-    shared = [t / 1e6 for t in range(0, shown_ns + 1, 100_000_000)]
-    for at_ms in shared:
-        above.axvline(at_ms, color="#d1495b", alpha=0.5, linewidth=1)
+    for at_ns in sorted(set.intersection(*steps.values())):
+        if at_ns <= shown_ns:
+            above.axvline(at_ns / 1e6, color="#d1495b", alpha=0.5, linewidth=1)
     above.set(
-        yticks=range(len(pulse.steps)), yticklabels=list(pulse.steps), xlabel="sim time (ms)",
-        title="The timeline: 200 ms; at the red lines all four rates meet",
+        yticks=range(len(steps)), yticklabels=list(steps), xlabel="sim time (ms)",
+        title="The timeline: 200 ms; at the red lines all rates meet",
     )  # fmt: skip
     below.plot(
-        np.array(pulse.times_ns) / 1e9, np.array(pulse.cost_ns) / 1e3, ".", markersize=2,
-        color="#444444",
+        [instant.sim_ns / 1e9 for instant in trace.instants],
+        [(instant.end_ns - instant.begin_ns) / 1e3 for instant in trace.instants],
+        ".", markersize=2, color="#444444",
     )  # fmt: skip
     below.set(xlabel="sim time (s)", ylabel="instant took (µs)", yscale="log")
     second = out / "timeline.png"
@@ -187,7 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("running", total=options.seconds)
-        scene, pulse, wall_s = run(
+        scene, trace, wall_s = run(
             options.seconds, out, lambda done: progress.update(task, completed=done)
         )
         again = progress.add_task("replay", total=options.seconds)
@@ -198,7 +181,9 @@ def main(arguments: list[str] | None = None) -> int:
         report = replay(out / "run.world", progress=told)
         progress.update(again, completed=options.seconds, total=options.seconds)
     console.print(tables(scene, report, out, wall_s, options.seconds))
-    pictures = draw(pulse, out)
+    pictures = draw(trace, out)
+    trace.save(out / "trace.json")  # for ui.perfetto.dev
+    trace.save(out / "where_time_went.svg")
     console.print("replay:", "[bold green]identical" if report.identical else f"[red]{report}")
     console.print("look at", ", ".join(str(path) for path in pictures))
     return 0 if report.identical else 1

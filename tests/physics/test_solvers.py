@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
-from physics_worlds import ENGINES, build, installed, needs, stir
+from physics_worlds import ENGINES, MJCF, PLANE, SPACE, build, installed, needs, stir
 
 from mainspring import Scene
 from mainspring.physics import (
     CONTACT,
+    Body,
+    Box2D,
     DivergenceError,
+    Joint,
+    Jolt,
+    Model,
     MuJoCo,
     PhysicsError,
+    Rapier,
     Restore,
     RestoreError,
     Solver,
@@ -417,3 +427,128 @@ def test_moving_mocap_bodies_steps_as_the_engine_does(solid: bool) -> None:
         mujoco.mj_step(plain, data)
         assert solver.data.qpos.tobytes() == data.qpos.tobytes(), step
     assert (solver.poses()[0][1, 0] > 0.3) == solid
+
+
+def test_load_begins_anew(engine: str, make: Make) -> None:
+    """Another model in the same solver is as a new solver with it; sensors are told."""
+    solver, fresh = make(), make()
+    drive(solver, 0, 10)
+    model = MJCF if engine == "mujoco" else Model.parse(PLANE if engine == "box2d" else SPACE)
+    solver.load(model)
+    solver.fit(Fraction(1, 60))
+    assert solver.epoch == 1
+    assert solver.steps == 0
+    for step in range(5):
+        drive(solver, step, step + 1), drive(fresh, step, step + 1)
+        assert solver.poses()[0].tobytes() == fresh.poses()[0].tobytes()
+
+
+SHAPES = [
+    Body(name="floor", kind="fixed", shape="plane"),
+    Body(name="box", size=(0.3, 0.4, 0.5), position=(0, 0, 1)),
+    Body(name="sphere", shape="sphere", size=(0.4,), position=(3, 0, 1)),
+    Body(name="capsule", shape="capsule", size=(0.2, 0.3), position=(6, 0, 0.8)),
+    Body(name="cylinder", shape="cylinder", size=(0.4, 0.3), position=(9, 0, 1)),
+]
+
+
+@pytest.mark.parametrize("engine", ["rapier", "jolt"])
+def test_every_shape_comes_to_rest_at_its_height(engine: str) -> None:
+    """Sizes and axes mean the same in every engine: each shape stands as tall as it is."""
+    needs(engine)
+    solver = (Rapier if engine == "rapier" else Jolt)(Model(SHAPES))
+    solver.fit(Fraction(1, 240))
+    solver.advance(240)
+    heights = dict(zip(solver.bodies, solver.poses()[0][:, 2].tolist(), strict=True))
+    for name, height in {"box": 0.5, "sphere": 0.4, "capsule": 0.5, "cylinder": 0.3}.items():
+        assert heights[name] == pytest.approx(height, abs=0.03), name
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slider", "ball", "fixed"])
+def test_joints_hold(engine: str, kind: str) -> None:
+    """What a joint allows happens, and the distance it keeps is kept."""
+    if engine == "mujoco":
+        pytest.skip("MuJoCo has joints of its own")
+    flat = engine == "box2d"
+    across = (0.0, 0.0, 1.0) if flat else (0.0, 1.0, 0.0)
+    model = Model(
+        [
+            Body(name="post", kind="fixed", size=(0.1, 0.1, 0.1), position=(0, 0, 0)),
+            Body(name="arm", size=(0.5, 0.1, 0.1), position=(1.0, 0, 0)),
+        ],
+        [
+            Joint(
+                name="j", kind=kind, a="post", b="arm",  # type: ignore[arg-type]
+                axis=(1.0, 0.0, 0.0) if kind == "slider" else across,
+            )
+        ],
+        gravity=(0.0, -9.81, 0.0) if flat else (0.0, 0.0, -9.81),
+    )  # fmt: skip
+    solver = {"rapier": Rapier, "jolt": Jolt, "box2d": Box2D}[engine](model)
+    solver.fit(Fraction(1, 240))
+    if kind == "slider":
+        solver.write_velocities("arm", (1.0, 0.0, 0.0))
+    solver.advance(60)
+    x, *rest = solver.poses()[0][solver.row("arm")].tolist()
+    down = rest[0] if flat else rest[1]
+    if kind in ("hinge", "ball"):
+        assert down < -0.15
+        assert np.hypot(x, down) == pytest.approx(1.0, abs=0.03)
+    elif kind == "slider":
+        assert x > 1.1
+        assert down == pytest.approx(0.0, abs=0.03)
+    else:
+        assert (x, down) == pytest.approx((1.0, 0.0), abs=0.03)
+
+
+@pytest.mark.slow
+def test_everything_is_the_same_in_another_process() -> None:
+    """A scene with all solvers and many sensors, run in processes with other hash seeds."""
+    script = Path(__file__).parent / "everything.py"
+    ends = [
+        subprocess.run(
+            [sys.executable, str(script)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert ends[0] == ends[1]
+    assert ends[0].count("\n") >= 8
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slider"])
+def test_motors_drive_to_their_target_and_limits_hold(engine: str, kind: str) -> None:
+    """A control is an angle or a way: the motor goes there, and no farther than the limits."""
+    if engine == "mujoco":
+        pytest.skip("MuJoCo has actuators of its own")
+    flat = engine == "box2d"
+    across = (0.0, 0.0, 1.0) if flat else (0.0, -1.0, 0.0)
+    model = Model(
+        [
+            Body(name="post", kind="fixed", size=(0.1, 0.1, 0.1), position=(0, 0, 0)),
+            Body(name="arm", size=(0.5, 0.1, 0.1), mass=1.0, position=(1.0, 0, 0)),
+        ],
+        [
+            Joint(
+                name="j", kind=kind, a="post", b="arm",  # type: ignore[arg-type]
+                axis=(1.0, 0.0, 0.0) if kind == "slider" else across,
+                limits=(-0.5, 0.5), motor_force=1000.0,
+            )
+        ],
+        gravity=(0.0, 0.0, 0.0),
+    )  # fmt: skip
+    solver = {"rapier": Rapier, "jolt": Jolt, "box2d": Box2D}[engine](model)
+    solver.fit(Fraction(1, 240))
+
+    def reached() -> float:
+        solver.advance(720)
+        x, y, z = solver.poses()[0][solver.row("arm")].tolist()
+        return x - 1.0 if kind == "slider" else float(np.arctan2(y if flat else z, x))
+
+    for target, end in ((0.3, 0.3), (-0.2, -0.2), (2.0, 0.5)):
+        solver.set_controls([target])
+        assert reached() == pytest.approx(end, abs=0.04), target
+        assert solver.control_values().tolist() == [target]

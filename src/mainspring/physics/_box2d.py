@@ -113,7 +113,7 @@ class Box2D(ReplayedSolver):
 
     def _finite(self) -> bool:
         # The engine limits how far a body moves in a step, and what is written to it was
-        # checked: nothing finite becomes infinite here. Reads check once more.
+        # checked: nothing finite becomes infinite here. The poses are looked at once a second.
         return True
 
     # Bodies. The loops over bodies run in C: `map` over the binding's functions.

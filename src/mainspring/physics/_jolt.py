@@ -308,8 +308,14 @@ def _motion(cv: Any, body: Body) -> int:
 def _join(cv: Any, world: Any, joint: Joint, handles: dict[str, int]) -> int:
     motor = None
     if joint.motor_force is not None:
-        force = "max_torque" if joint.kind == "hinge" else "max_force"
-        motor = {force: joint.motor_force}
+        # What the binding calls stiffness and damping are Jolt's frequency (Hz) and damping
+        # ratio. It takes the largest force and does not keep to it.
+        motor = {
+            "max_force": joint.motor_force,
+            "max_torque": joint.motor_force,
+            "stiffness": 3.0,
+            "damping": 1.0,
+        }
     kinds = {
         "fixed": cv.CONSTRAINT_FIXED,
         "ball": cv.CONSTRAINT_POINT,
@@ -318,7 +324,7 @@ def _join(cv: Any, world: Any, joint: Joint, handles: dict[str, int]) -> int:
     }
     parameters: Any = None
     if joint.kind == "ball":
-        parameters = joint.anchor
+        parameters = (joint.anchor,)
     elif joint.kind in ("hinge", "slider"):
         parameters = (joint.anchor, joint.axis, *(joint.limits or ()))
     made = world.create_constraint(

@@ -31,9 +31,12 @@ class ReplayedSolver(Solver):
 
     def __init__(self, model: Any, **settings: Any) -> None:
         self._journal: list[_Entry] = []
-        self._chain = b""
-        self._dt = 0.0
         super().__init__(model, **settings)
+
+    def load(self, model: Any) -> None:
+        """Put another model in its place, with an empty journal."""
+        self._journal, self._chain, self._dt = [], b"", 0.0
+        super().load(model)
 
     @abstractmethod
     def _build(self) -> None:

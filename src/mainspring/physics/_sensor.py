@@ -14,7 +14,7 @@ the same seed, and a restored run goes on with the numbers it would have had.
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import msgspec
@@ -70,7 +70,7 @@ def find_solver(scene: Scene, wanted: Solver | str | None, asker: str) -> Solver
     return solvers[wanted]
 
 
-class Sensor(Subsystem):
+class Sensor(Subsystem, ABC):
     """The base of every sensor. A subclass says what `measure` returns."""
 
     default_phase = Phase.ACQUISITION

@@ -23,7 +23,7 @@ from __future__ import annotations
 import enum
 import importlib
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -116,7 +116,7 @@ def finite(values: Array) -> bool:
     return bool(flat.dot(flat) < np.inf) or bool(np.isfinite(values).all())
 
 
-class Solver(Subsystem):
+class Solver(Subsystem, ABC):
     """The base of every engine's adapter. Subclasses fill in the methods with an underscore."""
 
     engine: ClassVar[str] = ""
@@ -156,11 +156,20 @@ class Solver(Subsystem):
         self._claims: dict[str, str] = {}
         self.steps = 0
         """Engine steps since the start."""
-        self.epoch = 0
+        self.epoch = -1
         """How often the bodies were put back to their start: sensors forget what was before."""
+        self.load(model)
+
+    def load(self, model: Any) -> None:
+        """Put another model in its place: everything begins anew, and sensors forget."""
         self._load(model)
         self._row_of = {body: row for row, body in enumerate(self.bodies)}
         self._all_rows = np.arange(len(self.bodies))
+        self._force_rows, self._wrenches = [], []
+        self._touched = frozenset()
+        self._runner_step_s = -1.0
+        self.steps = 0
+        self.epoch += 1
         self._good = (0, self.save())
 
     # The engine's side.
@@ -254,7 +263,13 @@ class Solver(Subsystem):
             self._raise_diverged(context.time)
         if steps >= self._good_until:  # P6
             self._good_until = steps + self._good_every
-            self._good = (context.time, self.save())
+            self._keep_good(context.time)
+
+    def _keep_good(self, time_ns: int) -> None:
+        position, rotation = self.poses()
+        if not (finite(position) and finite(rotation)):
+            self._raise_diverged(time_ns)
+        self._good = (time_ns, self.save())
 
     def advance(self, count: int = 1) -> None:
         """Step the bare engine, outside any scene, by its own step (1/60 s when none is set)."""
