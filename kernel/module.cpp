@@ -7,6 +7,7 @@ void bind_capture(nb::module_& m);
 void bind_clock(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_inbox(nb::module_& m);
+void bind_log(nb::module_& m);
 void bind_space(nb::module_& m);
 void bind_threads(nb::module_& m);
 
@@ -18,6 +19,8 @@ NB_MODULE(_kernel, m) {
     bind_graph(graph);
     auto inbox = m.def_submodule("inbox", "The one queue through which the outside comes in.");
     bind_inbox(inbox);
+    auto log = m.def_submodule("log", "The canonical encoding of state, and the tape of inputs.");
+    bind_log(log);
     auto space = m.def_submodule("space", "The uniform grid under spatial queries.");
     bind_space(space);
     auto threads = m.def_submodule("threads", "Which thread am I on, and the render thread's queue.");

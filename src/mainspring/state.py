@@ -30,6 +30,7 @@ import msgspec
 import numpy as np
 import xxhash
 
+from mainspring._kernel.log import encode as _encode
 from mainspring.errors import StateError
 
 __all__ = ["Stateful", "decode", "digest", "encode"]
@@ -51,7 +52,16 @@ class Stateful(Protocol):
 
 def encode(value: Any, owner: str = "state") -> bytes:
     """The canonical bytes of `value`; `owner` begins the path in an error."""
-    return _pack(_plain(value, owner))
+    try:
+        return _encode(value, _encode_object)
+    except (StateError, UnicodeEncodeError, RecursionError):
+        # Once more in Python, which keeps track of the path that the error should name.
+        return _pack(_plain(value, owner))
+
+
+def _encode_object(value: Any) -> bytes:
+    """What the kernel's encoder cannot do itself: arrays, objects, large numbers."""
+    return _pack(_plain(value, ""))
 
 
 def decode(data: bytes | memoryview) -> Any:

@@ -5,6 +5,7 @@ from mainspring._kernel import (
     clock as clock,
     graph as graph,
     inbox as inbox,
+    log as log,
     space as space,
     threads as threads
 )

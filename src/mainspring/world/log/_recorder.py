@@ -18,7 +18,6 @@ from __future__ import annotations
 import datetime
 import functools
 import os
-import threading
 import time
 import weakref
 from collections import deque
@@ -28,11 +27,12 @@ from types import TracebackType
 from typing import Any
 
 from mainspring import state
+from mainspring._kernel.log import Tape
 from mainspring.clock import CallbackError, Input
 from mainspring.errors import MainspringError
 from mainspring.world.log._cadence import Cadence, Every
 from mainspring.world.log._errors import RunRecordingError
-from mainspring.world.log._format import FORMAT_VERSION, Kind, Row, encode_input_group
+from mainspring.world.log._format import FORMAT_VERSION, Kind, Row
 from mainspring.world.log._recipe import Entry, Recipe, machine, versions
 from mainspring.world.log._retention import Retention
 from mainspring.world.log._states import Captured, capture, check_saveable
@@ -164,7 +164,16 @@ class RunRecorder:
         self._hashed_ns = scene.time._kernel.last_instant
         self._own: deque[Input] = deque()
         self._stop_watching: list[Callable[[], None]] = []
-        self._watch = _Watch(self, writer)
+        self._tape = Tape(
+            scene.time,
+            scene.time._kernel,
+            state._encode_object,
+            _check_input,
+            self._note_own,
+            writer.nudge,
+        )
+        writer.tape = self._tape
+        self._watch = _Watch(self, writer, self._tape)
         writer.on_failure = self._wake_up
         writer.after_commit = retention.apply
 
@@ -237,6 +246,12 @@ class RunRecorder:
         time_ns = self._clock.now
         self.writer.put_outcome(time_ns, state.encode([time_ns, seq, outcome], "outcome"))
 
+    def _note_own(self, given: Input) -> None:
+        """An input put by the simulation itself: a replay will put it again, and must give it
+        the same number."""
+        self._own.append(given)
+        self.writer.put_own(self._clock.now, given.seq)
+
     def _note_outcome(self, outcome: Any) -> None:
         if outcome.seq is None:
             return
@@ -261,17 +276,24 @@ class RunRecorder:
                 self.writer.put_hash_names(self._names)
             self.writer.put_hash(time_ns, *captured.hashed())
         if snapshot:
-            body = captured.snapshot(list(self._own), self._watch.last_seq)
+            while self._own and self._own[0].seq <= self._tape.last_seq:
+                self._own.popleft()
+            body = captured.snapshot(list(self._own), self._tape.last_seq)
             self.writer.put_row(Row(Kind.SNAPSHOT, time_ns, time_ns, 1, body))
 
     def _schedule(self, time_ns: int) -> None:
         self._clock.observers.once_after(time_ns, self._look)
 
     def _wake_up(self) -> None:
+        self._inbox.on_put = self._refuse
         # The run ends at its next instant, not at its next look. Any thread may come here; all
         # it does is bring the look forward.
         self._clock._kernel.mark_at = -1
         self._clock.observers.once_after(-1, self._look)
+
+    def _refuse(self, given: Input) -> None:
+        if self.writer.failure is not None:
+            raise self.writer.failure
 
     # ------------------------------------------------------------------ the end
 
@@ -306,7 +328,7 @@ class RunRecorder:
         for stop in self._stop_watching:
             stop()
         self._stop_watching.clear()
-        if self._inbox.on_put == self._watch.put:
+        if self._inbox.on_put in (self._watch.put, self._refuse):
             self._inbox.on_put = None
         if self._watch in self._clock.observers:
             self._clock.observers.remove(self._watch)
@@ -337,39 +359,22 @@ class RunRecorder:
         return f"RunRecorder({str(self.path)!r}, {status})"
 
 
+def _check_input(given: Input) -> None:
+    state.encode(given.payload, f"the payload of {given.kind!r}")
+
+
 class _Watch:
     """What the clock and the inbox tell a recording."""
 
-    def __init__(self, recorder: RunRecorder, writer: LogWriter) -> None:
+    def __init__(self, recorder: RunRecorder, writer: LogWriter, tape: Tape) -> None:
         self._recorder = recorder
         self._writer = writer
-        self._clock = recorder._clock
         self._kernel = recorder._clock._kernel
-        self._own = recorder._own
-        self._owner = recorder._clock._owner
-        self.last_seq = 0
+        # Straight into the kernel: these two are all that an input costs the run.
+        self.put = tape.put
+        self.inputs = tape.inputs
         if writer.durability == "instant":
             self.end_instant = self._end_instant
-
-    def put(self, given: Input) -> None:
-        """An input is about to be accepted: refuse it here, where its sender hears of it."""
-        if self._writer.failure is not None:
-            raise self._writer.failure
-        state.encode(given.payload, f"the payload of {given.kind!r}")
-        if self._kernel.inside and _is_owner(self._owner):
-            # Put by the simulation itself: a replay will put it again, and must give it the
-            # same number.
-            self._own.append(given)
-            self._writer.put_own(self._clock.now, given.seq)
-
-    def inputs(self, time_ns: int, inputs: list[Input]) -> None:
-        writer = self._writer
-        writer.put_inputs(time_ns, inputs[-1].seq, encode_input_group(time_ns, inputs))
-        own = self._own
-        self.last_seq = inputs[-1].seq
-        while own and own[0].seq <= inputs[-1].seq:
-            own.popleft()
-        writer.throttle()
 
     def skipped(self, from_ns: int, to_ns: int) -> None:
         ran = self._kernel.last_instant >= from_ns
@@ -391,7 +396,3 @@ class _Watch:
     def _end_instant(self, time_ns: int) -> None:
         self._recorder._position.done_ns = time_ns + 1
         self._writer.flush()
-
-
-def _is_owner(owner: int) -> bool:
-    return threading.get_ident() == owner

@@ -65,7 +65,7 @@ def resume(
     }
     writer.put_row(Row(Kind.RESUMED, last_ns, last_ns, 1, state.encode(note, "note")))
     recorder._own.extend(revived.own)
-    recorder._watch.last_seq = revived.last_seq
+    recorder._tape.seek(revived.last_seq)
     recorder._begin(captured)
     return recorder
 

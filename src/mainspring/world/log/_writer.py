@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from mainspring import state
+from mainspring._kernel.log import Tape
 from mainspring.world.log._errors import LogWriteError, RunRecordingError
 from mainspring.world.log._format import (
     GENESIS,
@@ -50,17 +51,18 @@ _SYNCHRONOUS = {"instant": "FULL", "group": "FULL", "none": "OFF"}
 
 # A group waits this long for company unless somebody waits for it. It bounds how often the
 # disk is asked to sync, and how often the writer interrupts the simulation.
-GROUP_INTERVAL_S = 0.02
+GROUP_INTERVAL_S = 0.05
 # With nothing to write, how far the run has come is still noted this often.
 HEARTBEAT_S = 1.0
 # Hashes are for later comparison, nobody waits for them: they gather into longer chunks.
 HASH_CHUNK = 4096
 HASH_HOLD_S = 1.0
-# More events than this waiting for the disk, and the simulation waits too: memory is bounded.
+# More than this waiting for the disk, and the simulation waits too: memory is bounded.
 QUEUE_MAX = 200_000
+TAPE_MAX_BYTES = 64 * 2**20
 
 # The queue's entries: (event, time_ns, ...).
-_INPUTS, _HASH, _ROW, _OUTCOME, _SKIP, _OWN, _EVENT = range(7)
+_INPUTS, _HASH, _ROW, _OUTCOME, _SKIP, _OWN, _EVENT, _CHUNK = range(8)
 
 _CHUNKS = {
     _INPUTS: Kind.INPUTS,
@@ -102,6 +104,8 @@ class LogWriter:
         self.after_commit: Callable[[sqlite3.Connection, int, list[Row]], None] | None = None
         self._position_ns = position_ns
         self._next_number, self._link = tail
+        #: Where a recording's inputs gather; None for those who use `put_inputs`.
+        self.tape: Tape | None = None
         self._events: list[Any] = []
         self.append: Callable[[tuple[Any, ...]], None] = self._events.append
         self._names: tuple[str, ...] = ()
@@ -178,6 +182,19 @@ class LogWriter:
         if self._idle:
             self._wake.set()
 
+    def nudge(self) -> None:
+        """The tape has inputs again, or far too many."""
+        if self.tape is not None and self.tape.waiting_bytes > TAPE_MAX_BYTES:
+            self.flush()
+        elif self._idle:
+            self._wake.set()
+
+    def _cut_tape(self) -> None:
+        """What is on the tape so far comes before what is put next."""
+        taken = None if self.tape is None else self.tape.take()
+        if taken is not None:
+            self.append((_CHUNK, *taken))
+
     def put_hash(self, time_ns: int, digest: bytes, parts: bytes) -> None:
         """The state's hash after an instant, and those of its parts (see `put_hash_names`)."""
         self.append((_HASH, time_ns, digest, parts))
@@ -206,6 +223,7 @@ class LogWriter:
 
     def put_row(self, row: Row) -> None:
         """A record of its own: a snapshot, an end."""
+        self._cut_tape()
         self.append((_ROW, row.first_ns, row))
         if self._idle:
             self._wake.set()
@@ -257,7 +275,7 @@ class LogWriter:
     def _loop(self) -> None:
         while not self._closing and self.failure is None:
             self._idle = True
-            if not self._events:
+            if not self._events and (self.tape is None or not self.tape.waiting_bytes):
                 self._wake.wait(HEARTBEAT_S)
             self._idle = False
             self._wake.clear()
@@ -274,6 +292,10 @@ class LogWriter:
         events = self._events
         taken = len(events)
         batch = events[:taken]
+        # After the events: what is on the tape now came later than they did, or beside them.
+        tape = None if self.tape is None else self.tape.take()
+        if tape is not None:
+            batch.append((_CHUNK, *tape))
         rows, last_seq = self._rows(batch, everything)
         if position_ns > self.durable_ns and self._needs_mark(rows, position_ns, everything):
             rows.insert(0, Row(Kind.MARK, position_ns, position_ns, 1, b""))
@@ -304,6 +326,9 @@ class LogWriter:
             code = event[0]
             if code == _HASH:
                 self._held.add(event, rows)
+            elif code == _CHUNK:
+                _, first_ns, last_ns, count, last_seq, body = event
+                rows.append(Row(Kind.INPUTS, first_ns, last_ns, count, body))
             elif code == _ROW:
                 self._close_chunks(chunks, rows, everything=True)
                 chunks = {}

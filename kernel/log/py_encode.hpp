@@ -1,0 +1,17 @@
+// The canonical encoding of Python values (see mainspring/state.py), for what is common and hot.
+#pragma once
+
+#include <Python.h>
+
+#include "log/msgpack.hpp"
+
+namespace mainspring::log {
+
+/// Appends `value`; what is not a plain value is given to `fallback`, which returns its bytes.
+/// False with an exception set when it cannot be encoded.
+bool encode(PyObject* value, MsgpackWriter& out, PyObject* fallback);
+
+/// Whether `value` consists of plain values only, which `encode` always manages; false says nothing.
+bool is_plain(PyObject* value, int depth = 0);
+
+}  // namespace mainspring::log

@@ -1,0 +1,43 @@
+"""The canonical encoding of state, and the tape of inputs."""
+
+import collections.abc
+import typing
+
+def encode(value: object, fallback: collections.abc.Callable[[typing.Any], bytes]) -> bytes:
+    """The canonical bytes of `value`; `fallback(value)` gives those of what is not plain."""
+
+class Tape:
+    """The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far too many wait."""
+
+    def __init__(
+        self,
+        clock: object,
+        timeline: object,
+        fallback: collections.abc.Callable[[typing.Any], bytes],
+        check: collections.abc.Callable[[typing.Any], object],
+        on_own: collections.abc.Callable[[typing.Any], object],
+        on_first: collections.abc.Callable[[], object],
+    ) -> None: ...
+    def put(self, given: object) -> None:
+        """
+        An input is being accepted: refuses what cannot be encoded, and tells `on_own` of those that the simulation puts itself.
+        """
+
+    def inputs(self, time_ns: int, inputs: object) -> None:
+        """Appends the inputs of one instant."""
+
+    def take(self) -> tuple[int, int, int, int, bytes] | None:
+        """
+        First and last instant, number of instants, last sequence number and the encoded list, which is empty afterwards.
+        """
+
+    @property
+    def last_seq(self) -> int:
+        """The last sequence number that was appended."""
+
+    def seek(self, last_seq: int) -> None:
+        """Goes on after the input `last_seq`."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes wait."""
