@@ -1,0 +1,356 @@
+"""Scripts that change while their scene runs: taken over whole, or not at all."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mainspring import Scene, TimeMode
+from mainspring.project import Reload, ReloadError, ScriptReloader
+from mainspring.threads import Application, Change, ChangeKind, WrongThreadError
+from mainspring.world import record, replay
+
+from .conftest import on_thread
+
+FIRST = """
+from mainspring import Script
+
+class Arm(Script):
+    def __init__(self):
+        self.angle = 0
+        self.old = "kept until it goes"
+    def on_update(self, ts):
+        self.angle += 1
+"""
+
+SECOND = """
+from mainspring import Script
+
+class Arm(Script):
+    def __init__(self):
+        self.angle = 0
+        self.speed = 10
+    def on_update(self, ts):
+        self.angle += self.speed
+    def on_late_update(self, ts):
+        self.speed += 1
+"""
+
+
+class Workbench:
+    """A scripts folder whose modules are forgotten at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names: list[str] = []
+        self.told: list[Reload] = []
+        self.errors: list[ReloadError] = []
+
+    def write(self, source: str, name: str = "reload_arm") -> Path:
+        path = self.folder / f"{name}.py"
+        path.write_text(textwrap.dedent(source))
+        if name not in self.names:
+            self.names.append(name)
+        return path
+
+    def scene(self, *classes: str) -> tuple[Scene, ScriptReloader]:
+        import importlib
+
+        importlib.invalidate_caches()
+        scene = Scene("bench", seed=3)
+        for each in classes or ("reload_arm:Arm",):
+            module, _, name = each.partition(":")
+            scene.add(getattr(importlib.import_module(module), name)())
+        reloader = ScriptReloader(
+            scene, self.folder, on_reload=self.told.append, on_error=self.errors.append
+        )
+        return scene, reloader
+
+    def forget(self) -> None:
+        for name in self.names:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    made = Workbench(folder)
+    made.write(FIRST)
+    yield made
+    made.forget()
+
+
+def test_new_code_takes_over_with_the_state_it_accepts(bench: Workbench) -> None:
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    scene.advance(steps=3, runner="Robot")
+    assert arm.angle == 3
+    bench.write(SECOND)
+    assert reloader.reload() is not None
+    assert arm.angle == 3, "nothing happens between two instants"
+    scene.advance(steps=2, runner="Robot")
+    # A callback that was not there before begins an instant later, as every registration.
+    assert (arm.angle, arm.speed) == (3 + 10 + 10, 11), "the same object, its state, the new code"
+    assert not hasattr(arm, "old")
+    assert bench.told == [
+        Reload(("reload_arm",), ("Arm",), fresh=("Arm.speed",), dropped=("Arm.old",))
+    ]
+    assert reloader.reload() is None, "nothing differs from what runs"
+
+
+def test_a_reload_is_an_input(bench: Workbench) -> None:
+    scene, reloader = bench.scene()
+    bench.write(SECOND)
+    reloader.reload()
+    assert scene.inbox.pending == 1
+    scene.advance(instants=1)
+    assert scene.inbox.pending == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "why"),
+    [
+        ("def broken(:\n", 1, "SyntaxError"),
+        ("from mainspring import Script\n\n1 // 0\n", 3, "ZeroDivisionError"),
+        ("from mainspring import Script\n", 1, "not there any more"),
+        ("import no_such_module\n", 1, "ModuleNotFoundError"),
+        (
+            "from mainspring import Script\nclass Arm(Script):\n    def __init__(self):\n"
+            "        raise ValueError('no motor')\n",
+            4,
+            "no motor",
+        ),
+    ],
+)
+def test_an_error_in_the_new_code_leaves_the_old_running(
+    bench: Workbench, source: str, line: int, why: str
+) -> None:
+    """Shown with its place; the next, correct version is taken over."""
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    before = sys.modules["reload_arm"]
+    path = bench.write(source)
+    reloader.reload()
+    scene.advance(steps=2, runner="Robot")
+    assert arm.angle == 2
+    assert sys.modules["reload_arm"] is before
+    (error,) = bench.errors
+    assert f"{path}:{line}: " in str(error)
+    assert why in str(error)
+    bench.write(SECOND)
+    reloader.reload()
+    scene.advance(steps=1, runner="Robot")
+    assert arm.angle == 12
+
+
+def test_scripts_keep_their_place_in_every_order(bench: Workbench) -> None:
+    source = """
+    from mainspring import Script
+    SEEN = []
+    class A(Script):
+        def on_update(self, ts):
+            self.scene.seen.append("A{}")
+    class B(Script):
+        def on_update(self, ts):
+            self.scene.seen.append("B{}")
+    """
+
+    class Seen(list[str]):
+        pass
+
+    bench.write(source.replace("{}", "1"))
+    scene, reloader = bench.scene("reload_arm:A", "reload_arm:B")
+    seen = Seen()
+    scene.attach("seen", seen)
+    scene.advance(steps=1, runner="Robot")
+    bench.write(source.replace("{}", "2"))
+    reloader.reload()
+    scene.advance(steps=1, runner="Robot")
+    assert seen == ["A1", "B1", "A2", "B2"]
+
+
+def test_callbacks_come_and_go(bench: Workbench) -> None:
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    order = [entry.name for entry in scene.time.execution_order()]
+    assert order == ["Arm.on_update"]
+    bench.write(SECOND)
+    reloader.reload()
+    scene.advance(steps=2, runner="Robot")
+    assert [e.name for e in scene.time.execution_order()] == ["Arm.on_update", "Arm.on_late_update"]
+    bench.write(FIRST)
+    reloader.reload()
+    scene.advance(steps=2, runner="Robot")
+    assert [e.name for e in scene.time.execution_order()] == ["Arm.on_update"]
+    assert arm.old == "kept until it goes"
+
+
+def test_a_class_with_its_own_restore_decides(bench: Workbench) -> None:
+    own = """
+    from mainspring import Script
+    class Arm(Script):
+        def __init__(self):
+            self.angle = 100
+        def save(self):
+            return self.angle
+        def restore(self, state):
+            if not isinstance(state, dict):
+                raise TypeError("a dict, please")
+            self.angle = state["angle"] * 2
+        def on_update(self, ts):
+            pass
+    """
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    scene.advance(steps=3, runner="Robot")
+    bench.write(own)
+    reloader.reload()
+    scene.advance(steps=1, runner="Robot")
+    assert arm.angle == 6
+    bench.write(own.replace("100", "7"))
+    reloader.reload()
+    scene.advance(steps=1, runner="Robot")
+    assert arm.angle == 7, "it did not accept what it had saved, and began anew"
+    assert bench.told[-1].fresh == ("Arm.*",)
+
+
+def test_arguments_nobody_kept_are_not_asked_for(bench: Workbench) -> None:
+    source = """
+    from mainspring import Script
+    class Arm(Script):
+        def __init__(self, length=1):
+            self.length = length
+            self.angle = 0
+        def on_update(self, ts):
+            self.angle += self.length
+    """
+    bench.write(source)
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    arm.length = 5
+    bench.write(source.replace("length=1", "length").replace("+=", "-="))
+    reloader.reload()
+    scene.advance(steps=2, runner="Robot")
+    assert (arm.length, arm.angle) == (5, -10)
+
+
+def test_what_a_script_uses_is_reloaded_with_it(bench: Workbench) -> None:
+    """A change in a helper reaches the scripts that imported from it, all at one instant."""
+    bench.write("GAIN = 1\n", "reload_gains")
+    bench.write(
+        """
+        from reload_gains import GAIN
+        from mainspring import Script
+        import reload_gains
+        class Arm(Script):
+            def __init__(self):
+                self.angle = 0
+            def on_update(self, ts):
+                self.angle += GAIN
+        """
+    )
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    scene.advance(steps=1, runner="Robot")
+    bench.write("GAIN = 100\n", "reload_gains")
+    reloader.reload()
+    scene.advance(steps=1, runner="Robot")
+    assert arm.angle == 101
+    assert bench.told[-1].modules == ("reload_gains", "reload_arm")
+
+
+def test_a_snapshot_brings_its_code_back(bench: Workbench) -> None:
+    scene, reloader = bench.scene()
+    arm: Any = scene.scripts["Arm"]
+    scene.advance(steps=3, runner="Robot")
+    before, digest = scene.save(), scene.hash()
+    bench.write(SECOND)
+    reloader.reload()
+    scene.advance(steps=3, runner="Robot")
+    after, later = scene.save(), scene.hash()
+    assert digest != later
+    scene.restore(before)
+    assert scene.hash() == digest
+    assert (arm.angle, arm.old) == (3, "kept until it goes")
+    scene.advance(steps=1, runner="Robot")
+    assert arm.angle == 4
+    scene.restore(after)
+    assert scene.hash() == later
+    scene.advance(steps=1, runner="Robot")
+    assert arm.speed == 13
+
+
+def test_the_watcher_raises_the_flag_and_the_application_reloads(bench: Workbench) -> None:
+    """From the file to the running scene, with the real watcher, beside a rendering loop."""
+    scene, reloader = bench.scene()
+    scene.time.mode = TimeMode.SIM_HIGH_PERFORMANCE
+    app = Application(scene, frame_rate=None)
+    app.add_watcher(reloader.watcher, reloader.on_change)
+    app.add_poll(lambda: app.stop() if bench.told else None)
+    path = bench.write(SECOND)
+    report = app.run(seconds=30)
+    assert report.reason == "stopped", f"{path} was not seen"
+    assert bench.told[0].scripts == ("Arm",)
+
+
+def test_only_the_scenes_thread_reloads(bench: Workbench) -> None:
+    _, reloader = bench.scene()
+    change = Change(bench.folder / "reload_arm.py", ChangeKind.MODIFIED)
+    with pytest.raises(WrongThreadError, match="do the reload"):
+        on_thread(lambda: reloader.on_change([change]), "watcher")
+
+
+def build_for_replay(bench: Workbench) -> Callable[[], Scene]:
+    def build() -> Scene:
+        scene, _ = bench.scene()
+        scene.inbox.route("push", lambda given: None)
+        return scene
+
+    return build
+
+
+def test_hot_reload_under_load_replays_identically(bench: Workbench, tmp_path: Path) -> None:
+    """Forty versions, every seventh broken, while other threads flood the inbox: the log alone
+    gives the same run again, whatever the files say by then."""
+    scene = build_for_replay(bench)()
+    reloader: ScriptReloader = scene.reloads
+    ended = threading.Event()
+
+    def flood() -> None:
+        number = 0
+        while not ended.is_set() and number < 2000:
+            scene.inbox.put("push", number)
+            number += 1
+
+    with record(scene, tmp_path / "run.world", hash_every="instant", durability="none"):
+        threads = [threading.Thread(target=flood) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for version in range(40):
+            source = SECOND.replace("= 10", f"= {version}").replace("+= 1", f"+= {version % 3}")
+            bench.write("def broken(:" if version % 7 == 6 else source)
+            reloader.reload()
+            scene.advance(instants=3)
+        ended.set()
+        for thread in threads:
+            thread.join()
+        scene.advance(instants=3)
+    assert len(bench.told) == 35
+    assert len(bench.errors) == 5
+    arm: Any = scene.scripts["Arm"]
+    angle = arm.angle
+
+    bench.write(FIRST.replace("+= 1", "+= 1000"))
+    report = replay(tmp_path / "run.world", build=build_for_replay(bench), from_snapshot=0)
+    assert report.identical, str(report)
+    assert len(bench.told) == 70
+    assert angle > 0
