@@ -49,7 +49,9 @@ def binary_stl(corners: list[tuple[float, float, float]]) -> bytes:
 
 def png(width: int, height: int, *, colour: int = 2, extra: int = 0, interlace: int = 0) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     channels = {0: 1, 2: 3, 6: 4}[colour]
     rows = (b"\0" + bytes(width * channels)) * height + bytes(extra)
@@ -373,10 +375,12 @@ def test_whatever_the_bytes_a_reader_answers_or_refuses(
     cut = data.draw(st.integers(0, len(whole)))
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(whole[:cut])
+    refused = ""
     try:
         parse_asset(path, StopSource().token)
     except AssetError as error:
-        assert str(path) in str(error)
+        refused = str(error)
+    assert not refused or str(path) in refused
 
 
 def test_reading_can_be_stopped(tmp_path: Path) -> None:

@@ -350,7 +350,7 @@ def test_hot_reload_under_load_replays_identically(bench: Workbench, tmp_path: P
     angle = arm.angle
 
     bench.write(FIRST.replace("+= 1", "+= 1000"))
-    report = replay(tmp_path / "run.world", build=build_for_replay(bench), from_snapshot=0)
+    report = replay(tmp_path / "run.world", build=build_for_replay(bench))
     assert report.identical, str(report)
     assert len(bench.told) == 70
     assert angle > 0

@@ -191,7 +191,7 @@ def unpack(
                 raise ArchiveError(
                     f"{archive_path}: {info.filename!r} is damaged: {error}",
                     hint="get the archive again",
-                ) from error
+                ) from None
             if left:
                 raise _refused(archive_path, info, "is smaller than it says")
             if info.external_attr >> 16 & 0o100:
@@ -210,7 +210,7 @@ def read_settings(archive_path: Path, limits: ArchiveLimits | None = None) -> st
                 try:
                     return archive.read(info).decode("utf-8", errors="replace")
                 except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                    raise ArchiveError(f"{archive_path}: {SETTINGS_FILE}: {error}") from error
+                    raise ArchiveError(f"{archive_path}: {SETTINGS_FILE}: {error}") from None
     raise AssertionError("checked archives have settings")
 
 
@@ -221,7 +221,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise ArchiveError(
             f"{path} cannot be read as an archive: {error}",
             hint="a project's archive is what `mainspring export` writes",
-        ) from error
+        ) from None
 
 
 def _checked(

@@ -84,7 +84,7 @@ class AssetRegistry:
         try:
             document = msgspec.json.decode(self._file.read_bytes(), type=_Document)
         except msgspec.DecodeError as error:
-            raise RegistryError(f"{self._file} cannot be read: {error}") from error
+            raise RegistryError(f"{self._file} cannot be read: {error}") from None
         if document.format > FORMAT:
             raise RegistryError(
                 f"{self._file} has format {document.format}, newer than {FORMAT}",

@@ -61,7 +61,7 @@ def request(
         TimeoutError,
     ) as error:
         reason = getattr(error, "reason", None) or error
-        raise Unreachable(f"{method} {url}: {reason}") from error
+        raise Unreachable(f"{method} {url}: {reason}") from None
 
 
 def check_url(url: str) -> str:

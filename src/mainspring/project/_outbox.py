@@ -42,7 +42,7 @@ class Outbox:
         try:
             data = msgspec.json.encode({"id": id, **report})
         except (TypeError, ValueError, OverflowError) as error:
-            raise OutboxError(f"report {id} cannot be written as JSON: {error}") from error
+            raise OutboxError(f"report {id} cannot be written as JSON: {error}") from None
         self.folder.mkdir(parents=True, exist_ok=True)
         number = 1 + max((_number(path) for path in self.pending()), default=0)
         # Two at once may get the same number: the id keeps their names apart.

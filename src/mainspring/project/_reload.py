@@ -55,6 +55,9 @@ class ScriptReloader:
     """Takes changed modules of one scene's scripts over. A part of the scene's state: which code
     runs is what `save` gives."""
 
+    carries_code = True
+    """A replay begins with the code of the log, not with what the files say by then."""
+
     def __init__(
         self,
         scene: Scene,

@@ -314,7 +314,7 @@ def _parse_index(data: bytes | None, source: str) -> _Index:
     try:
         index = msgspec.json.decode(data, type=_Index)
     except msgspec.DecodeError as error:
-        raise VaultError(f"the index of {source} is damaged: {error}") from error
+        raise VaultError(f"the index of {source} is damaged: {error}") from None
     if index.format > FORMAT:
         raise VaultError(
             f"{source} has format {index.format}, newer than {FORMAT}", hint="upgrade mainspring"

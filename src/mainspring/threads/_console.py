@@ -79,16 +79,29 @@ def run_in_terminal(
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """While the block runs, SIGTERM is a Ctrl-C from somebody else."""
+    """While the block runs, the first Ctrl-C or SIGTERM is a `KeyboardInterrupt`, and every job is
+    cancelled and joined before it goes on its way. Those after it are not heard: what is under
+    way then is the removal of what was half written."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield  # signals arrive on the interpreter's first thread only
         return
+    heard = False
 
     def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+        nonlocal heard
+        if not heard:
+            heard = True
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = [(number, signal.signal(number, interrupt)) for number in _ENDING]
     try:
         yield
+    except KeyboardInterrupt:
+        cancel_all_jobs()
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)

@@ -245,8 +245,10 @@ class _Replay:
         if from_snapshot is not None:
             player.restore_before(time_ns(from_snapshot) + 1)
             return None
-        if header["parent"] is not None or first.last_ns >= 0 or first.body is None:
-            # A run that did not begin at zero begins with its first snapshot.
+        carries_code = any(getattr(p, "carries_code", False) for p in self.scene.parts.values())
+        if header["parent"] or first.last_ns >= 0 or first.body is None or carries_code:
+            # A run that did not begin at zero begins with its first snapshot; so does one whose
+            # code changed while it ran, for the files hold the code of its end.
             player.restore_before(first.last_ns + 1 if first.body else 2**63 - 1)
             return None
         logged = player.snapshot(first).captured
