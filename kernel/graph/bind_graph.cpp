@@ -379,7 +379,7 @@ void run_simulation(Runner& runner, std::int64_t end) {
     guarded([&] {
         for (std::uint64_t n = 1; !engine.stop_requested; ++n) {
             const Time next = engine.next_time();
-            if (next > end || next == forever) return;
+            if (next >= end) return;  // the end is not part of the run
             engine.cycle(next);
             if (n % 4096 == 0 && PyErr_CheckSignals() != 0) throw HostError();
         }
@@ -402,10 +402,10 @@ void run_realtime(Runner& runner, std::int64_t end) {
             }
             if (rung) {
                 const Time at = std::max(floor, std::min(wall - wall % tick_ns, timed));
-                if (at > end) return;
+                if (at >= end) return;
                 engine.cycle(at);
             } else if (timed <= wall) {
-                if (timed > end) return;
+                if (timed >= end) return;
                 engine.cycle(std::max(floor, timed));
             } else {
                 if (wall >= end) return;

@@ -122,7 +122,8 @@ void Graph::stop(Time now) {
     // Every node that was started is stopped, whatever another one's stop did; the first failure
     // goes on afterwards.
     std::exception_ptr first;
-    for (Node* node : nodes) {
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+        Node* node = nodes[i];
         if (!node->started) continue;
         node->started = false;
         try {

@@ -326,7 +326,14 @@ void GeneratorNode::advance(Time now) {
         due_ = is_timedelta(when)
                    ? std::max(graph->engine->now, graph->engine->start_time) + from_timedelta(when)
                    : from_datetime(when);
-        if (due_ <= now) continue;
+        if (due_ <= now) {
+            if (now < graph->engine->start_time) {  // before the run: there is nothing to tick for
+                iterator_ = ObjRef();
+                return;
+            }
+            PyErr_SetString(PyExc_ValueError, "the times a generator yields must strictly increase");
+            throw HostError();
+        }
         pending_ = ObjRef(PyTuple_GET_ITEM(item, 1));
         graph->engine->schedule(this, due_);
         return;

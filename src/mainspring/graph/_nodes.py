@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import types
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from mainspring.graph._errors import (
 from mainspring.graph._injectables import GlobalState, Traits, state_factory
 from mainspring.graph._signature import (
     INJECTED,
+    ArgumentError,
     Param,
     Resolved,
     Signature,
@@ -366,14 +368,7 @@ class PythonNode(Wirable):
         is_active = active is None or p.name in active
         need = 2 if p.name in all_valid else 1 if valid is None or p.name in valid else 0
         parts: list[tuple[str, WiringPort, Any]]
-        if p.star and isinstance(want, (TSLm, TSBm)):
-            value = adapt(value, want)
-            parts = [
-                (f"{p.name}[{k}]" if p.star == 1 else str(k), port, port.type)
-                for k, port in value.children()
-            ]
-        else:
-            parts = [(p.name, value, want)]
+        parts = [(p.name, value, want)]
         made = []
         for name, port, tp in parts:
             made.append(("input", len(inputs), name))
@@ -401,14 +396,46 @@ def _call_plan(
     positional: list[tuple[str, Any]] = []
     named: list[tuple[str, Any]] = []
     keywords: list[str] = []
+    if signature.star is not None or signature.kwstar is not None:
+        fn = _stars_as_parameters(fn)
+        order = {name: i for i, name in enumerate(fn.__code__.co_varnames)}
+        params = sorted(signature.params, key=lambda p: order[p.name])
+        args = []
+        for p in params:
+            found = places[p.name]
+            if len(found) == 1 and found[0][0] == "input":
+                args.append(found[0][:2])
+            elif p.star == 1:
+                args.append(("scalar", tuple(content for _, content, _ in found)))
+            elif p.star == 2:
+                args.append(("scalar", {name: content for _, content, name in found}))
+            else:
+                args.append(found[0][:2])
+        return fn, args, ()
     for p in signature.params:
         for what, content, name in places[p.name]:
-            if p.star == 2 or p.keyword_only:
+            if p.keyword_only:
                 named.append((what, content))
                 keywords.append(name)
             else:
                 positional.append((what, content))
     return fn, positional + named, tuple(keywords)
+
+
+def _stars_as_parameters(fn: Callable[..., Any]) -> Any:
+    """The same function with `*args` and `**kwargs` as ordinary parameters.
+
+    Their time series arrive as one list or bundle, which knows when it ticked, and not as a
+    tuple or dictionary, which do not.
+    """
+    code = fn.__code__
+    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    opened = code.replace(
+        co_argcount=code.co_argcount + code.co_kwonlyargcount + stars,
+        co_kwonlyargcount=0,
+        co_flags=code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS),
+    )
+    return types.FunctionType(opened, fn.__globals__, fn.__name__, None, fn.__closure__)
 
 
 def _hook_plan(
@@ -715,7 +742,7 @@ class Operator(Wirable):
                     candidate.choose(args, options, own)
                 else:
                     candidate.resolve(args, options, own, make=False)
-            except (WiringError, MatchError, ParseError) as problem:
+            except (WiringError, MatchError, ArgumentError) as problem:
                 refused.append((candidate, problem))
                 continue
             fits.append((candidate.rank, candidate))

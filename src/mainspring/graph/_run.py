@@ -239,8 +239,8 @@ class GraphConfiguration:
             end_time = start_time + end_time
         if start_time < MIN_ST:
             raise ValueError(f"start_time {start_time} is before MIN_ST ({MIN_ST})")
-        if end_time < start_time:
-            raise ValueError(f"end_time {end_time} is before start_time {start_time}")
+        if end_time <= start_time:
+            raise ValueError(f"end_time {end_time} must be after start_time {start_time}")
         self.start_time = start_time
         self.end_time = min(end_time, MAX_ET)
         self.trace = trace
@@ -285,6 +285,10 @@ def record_into(port: WiringPort, ticks: list[Any]) -> None:
     WiringNode(
         "record_output", "record", "sink", None, [Input("ts", plain(port), True, 1)], payload=ticks
     )
+
+
+class PushInSimulationError(GraphError, ValueError):
+    """A graph with push sources was to run in simulation."""
 
 
 class RunningGraph:
@@ -346,7 +350,7 @@ def _execute(description: GraphDescription, config: GraphConfiguration) -> None:
     if config.run_mode is EvaluationMode.SIMULATION:
         for node in description.nodes:
             if node.code == "push":
-                raise GraphError(
+                raise PushInSimulationError(
                     f"the push source {node.name!r} cannot run in simulation",
                     hint="use run_mode=EvaluationMode.REAL_TIME, or replay what it sent",
                 )

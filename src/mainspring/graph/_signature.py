@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_origin
 
+from mainspring.errors import MainspringError
 from mainspring.graph._errors import IncorrectTypeBinding, ParseError, WiringError
 from mainspring.graph._injectables import injected
 from mainspring.graph._types import (
@@ -249,7 +250,7 @@ def gather(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if len(args) > len(positional):
         star = signature.star
         if star is None:
-            raise TypeErrorAt(
+            raise ArgumentError(
                 f"{signature.name} takes {len(positional)} arguments, {len(args)} were given",
                 signature,
             )
@@ -261,10 +262,10 @@ def gather(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         p = signature.by_name.get(name)
         if p is None or p.star == 2:
             if signature.kwstar is None:
-                raise TypeErrorAt(f"{signature.name} has no parameter {name!r}", signature)
+                raise ArgumentError(f"{signature.name} has no parameter {name!r}", signature)
             extra[name] = value
         elif name in given and value is not given[name]:
-            raise TypeErrorAt(f"{signature.name} was given {name!r} twice", signature)
+            raise ArgumentError(f"{signature.name} was given {name!r} twice", signature)
         else:
             given[name] = value
     if signature.kwstar is not None:
@@ -277,12 +278,12 @@ def gather(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) 
                 if p.kind == "context":
                     given[p.name] = None
                     continue
-                raise TypeErrorAt(f"{signature.name} needs {p.name!r}", signature)
+                raise ArgumentError(f"{signature.name} needs {p.name!r}", signature)
             given[p.name] = p.default
     return given
 
 
-class TypeErrorAt(WiringError, TypeError):
+class ArgumentError(MainspringError, TypeError):
     """A call that does not fit a signature in number or names of arguments."""
 
     def __init__(self, message: str, signature: Signature) -> None:
@@ -665,6 +666,7 @@ def call_with_scalars(
 
 __all__ = [
     "INJECTED",
+    "ArgumentError",
     "MISSING",
     "DelayedPort",
     "Param",

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
-from mainspring.graph._errors import IncorrectTypeBinding, WiringError, call_site
+from mainspring.graph._errors import GraphError, IncorrectTypeBinding, WiringError, call_site
 from mainspring.graph._types import (
     REFm,
     SIGNALm,
@@ -179,7 +179,7 @@ _stack: list[Context] = []
 def current() -> Context:
     """The graph under construction."""
     if not _stack:
-        raise WiringError(
+        raise GraphError(
             "a node can only be wired inside a graph",
             hint="call it inside a function decorated with @graph and run that with run_graph, "
             "or test it with eval_node",
@@ -215,6 +215,10 @@ def inside(name: str) -> Iterator[None]:
 
 
 # --- ports -------------------------------------------------------------------------------------
+
+
+class PortAttributeError(WiringError, AttributeError):
+    """A port has no such field."""
 
 
 class WiringPort:
@@ -258,7 +262,7 @@ class WiringPort:
             return found
         known = list(tp.fields) if isinstance(tp, TSBm) else []
         hint = f"its fields are {', '.join(known)}" if known else None
-        raise AttributeError(f"{self!r} has no {name!r}" + (f"; {hint}" if hint else ""))
+        raise PortAttributeError(f"{self!r} has no {name!r}", hint=hint)
 
     def child(self, index: int, tp: Any) -> WiringPort:
         """The child at a fixed place of a bundle or list."""

@@ -265,8 +265,22 @@ def _source(
             f"the type of {name!r} cannot be told", hint=f"resolution_dict={{{name!r}: TS[...]}}"
         )
     tp = tp.dereference()
+    _check_values(name, values, tp)
     node = WiringNode(name, "replay", "source", tp, payload=values)
     return WiringPort(node, (), tp), len(values)
+
+
+_STRICT = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
+
+
+def _check_values(name: str, values: list[Any], tp: Any) -> None:
+    """Refuse values that an input of plain scalars cannot take, before anything runs."""
+    allowed = _STRICT.get(tp.scalar) if isinstance(tp, TSm) and isinstance(tp.scalar, type) else None
+    if allowed is None:
+        return
+    for value in values:
+        if value is not None and not isinstance(value, allowed) and isinstance(value, (str, bytes, dict, list)):
+            raise TypeError(f"{name!r} is a {tp!r}, it cannot tick {value!r}")
 
 
 def _told_by(values: list[Any], pattern: Any, name: str) -> Any:
