@@ -612,7 +612,19 @@ void bind_views(nb::module_& m) {
 
     nb::class_<Sender>(m, "Sender", "Gives a push source its messages, from any thread.")
         .def("__call__",
-             [](const Sender& sender, nb::handle value) { return sender.queue->put(ObjRef(value.ptr())); },
+             [](const Sender& sender, nb::handle value) {
+                 PushQueue& queue = *sender.queue;
+                 while (!queue.put(ObjRef(value.ptr()))) {
+                     if (queue.closed()) return false;
+                     if (PyThread_get_thread_ident() == queue.engine_thread)
+                         throw std::runtime_error(
+                             "the queue is full, and the thread that evaluates the graph cannot wait "
+                             "for itself to empty it");
+                     const nb::gil_scoped_release released;
+                     if (!queue.wait_for_room()) return false;
+                 }
+                 return true;
+             },
              "value"_a.none())
         .def_prop_ro("pending", [](const Sender& sender) { return sender.queue->pending(); });
 }

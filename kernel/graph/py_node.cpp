@@ -87,7 +87,19 @@ bool PushQueue::take(ObjRef& message) {
     if (waiting_.empty()) return false;
     message = std::move(waiting_.front());
     waiting_.pop_front();
+    room_.notify_one();
     return true;
+}
+
+bool PushQueue::closed() const {
+    const std::lock_guard lock(mutex_);
+    return !open_;
+}
+
+bool PushQueue::wait_for_room() {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return !open_ || waiting_.size() < capacity; });
+    return open_;
 }
 
 void PushQueue::put_back(ObjRef message) {
@@ -108,6 +120,7 @@ void PushQueue::close() {
     const std::lock_guard lock(mutex_);
     open_ = false;
     left.swap(waiting_);
+    room_.notify_all();
 }
 
 // --- PyNode ------------------------------------------------------------------------------------
@@ -371,6 +384,7 @@ void PushNode::start(Time) {
     queue = std::make_shared<PushQueue>(graph->engine->wakeup);
     queue->capacity = plan().max_pending;
     queue->conflate = plan().conflate;
+    queue->engine_thread = PyThread_get_thread_ident();
     Py_DECREF(call(plan().eval));
 }
 

@@ -61,16 +61,22 @@ private:
 class PushQueue {
 public:
     explicit PushQueue(std::shared_ptr<Wakeup> wakeup) : wakeup_(std::move(wakeup)) {}
-    bool put(ObjRef message);  // false: closed, or full
+    // False when the queue is closed, or full.
+    bool put(ObjRef message);
+    bool closed() const;
+    // Waits (without the GIL) until there is room; false when the queue was closed meanwhile.
+    bool wait_for_room();
     bool take(ObjRef& message);
     void put_back(ObjRef message);
     std::size_t pending() const;
     void close();
     std::size_t capacity = 0;
     bool conflate = false;
+    unsigned long engine_thread = 0;
 
 private:
     mutable std::mutex mutex_;
+    std::condition_variable room_;
     std::deque<ObjRef> waiting_;
     std::shared_ptr<Wakeup> wakeup_;
     bool open_ = true;

@@ -63,6 +63,7 @@ from mainspring.graph._basics import (
     nothing,
     null_sink,
     pass_through_node,
+    passive,
 )
 from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
 from mainspring.graph._errors import (

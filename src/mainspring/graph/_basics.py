@@ -16,6 +16,7 @@ from mainspring.graph._types import TIME_SERIES_TYPE, TSm, TsMeta, is_ts, scalar
 from mainspring.graph._wiring import (
     DelayedPort,
     Input,
+    PassivePort,
     WiringNode,
     WiringPort,
     const_of,
@@ -80,6 +81,11 @@ def null_sink(ts: TIME_SERIES_TYPE) -> None:
 def pass_through_node(ts: TIME_SERIES_TYPE) -> TIME_SERIES_TYPE:
     """Tick what ticks."""
     return ts.delta_value
+
+
+def passive(ts: Any) -> WiringPort:
+    """The port as a passive input: its ticks are seen, but evaluate nothing."""
+    return PassivePort(ts.node, ts.path, ts.type)
 
 
 def delayed_binding(tp_: Any) -> Any:

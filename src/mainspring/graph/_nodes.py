@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping
@@ -55,6 +56,7 @@ from mainspring.graph._types import (
 )
 from mainspring.graph._wiring import (
     Input,
+    PassivePort,
     WiringNode,
     WiringPort,
     adapt,
@@ -365,7 +367,7 @@ class PythonNode(Wirable):
                 return [("scalar", v, k) for k, v in value.items()]
             return [("scalar", value, p.name)]
         want = resolved.types[p.name]
-        is_active = active is None or p.name in active
+        is_active = (active is None or p.name in active) and not isinstance(value, PassivePort)
         need = 2 if p.name in all_valid else 1 if valid is None or p.name in valid else 0
         parts: list[tuple[str, WiringPort, Any]]
         parts = [(p.name, value, want)]
@@ -630,10 +632,8 @@ def find_context(p: Param, given: Any, tp: Any) -> Any:
     context: Any = current()
     while context is not None:
         for published_name, port in reversed(context.published):
-            if name is not None and published_name != name:
+            if name is not None and published_name != name and not _called(port, name):
                 continue
-            if name is None and published_name is not None and published_name != p.name:
-                pass
             try:
                 match(tp, port.type, {})
             except MatchError:
@@ -646,6 +646,16 @@ def find_context(p: Param, given: Any, tp: Any) -> Any:
             hint="enclose the call in `with port:` or `with context(name, port):`",
         )
     return None
+
+
+def _called(port: WiringPort, name: str) -> bool:
+    """Is the port bound to this name (`with port as name:`) where wiring came from?"""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_locals.get(name) is port:
+            return True
+        frame = frame.f_back
+    return False
 
 
 # --- operators ---------------------------------------------------------------------------------
@@ -1112,7 +1122,8 @@ class NativeNode(Wirable):
                     Input(
                         p.name,
                         adapt(value, resolved.types[p.name]),
-                        self.active is None or p.name in self.active,
+                        (self.active is None or p.name in self.active)
+                        and not isinstance(value, PassivePort),
                         self.need.get(p.name, 1),
                     )
                 )

@@ -343,7 +343,7 @@ class Size(metaclass=_SizeMeta):
             made = type(cls)(
                 f"{cls.__name__}[{item}]",
                 (cls,),
-                {"SIZE": None if time else int(item), "TIME": time, "FIXED_SIZE": True},
+                {"SIZE": int(item) if time is None else None, "TIME": time, "FIXED_SIZE": True},
             )
             Size._made[(cls, item)] = made
         return made

@@ -394,6 +394,12 @@ class WiringPort:
                 return
 
 
+class PassivePort(WiringPort):
+    """The same port, given to an input that its ticks shall not evaluate."""
+
+    __slots__ = ()
+
+
 class DelayedPort(WiringPort):
     """A port whose producer comes later."""
 
