@@ -1,23 +1,21 @@
 """The canonical encoding of state, and the tape of inputs."""
 
-import collections.abc
-import typing
+from collections.abc import Callable
+from typing import Any
 
-def encode(value: object, fallback: collections.abc.Callable[[typing.Any], bytes]) -> bytes:
-    """The canonical bytes of `value`; `fallback(value)` gives those of what is not plain."""
+
+def encode(value: object, fallback: Callable[[Any], bytes]) -> bytes:
+    """
+    The canonical bytes of `value`; `fallback(value)` gives those of what is not plain.
+    """
 
 class Tape:
-    """The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far too many wait."""
+    """
+    The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far too many wait.
+    """
 
-    def __init__(
-        self,
-        clock: object,
-        timeline: object,
-        fallback: collections.abc.Callable[[typing.Any], bytes],
-        check: collections.abc.Callable[[typing.Any], object],
-        on_own: collections.abc.Callable[[typing.Any], object],
-        on_first: collections.abc.Callable[[], object],
-    ) -> None: ...
+    def __init__(self, clock: object, timeline: object, fallback: Callable[[Any], bytes], check: Callable[[Any], object], on_own: Callable[[Any], object], on_first: Callable[[], object]) -> None: ...
+
     def put(self, given: object) -> None:
         """
         An input is being accepted: refuses what cannot be encoded, and tells `on_own` of those that the simulation puts itself.

@@ -44,7 +44,6 @@ from mainspring.graph._types import (
     REFm,
     SIGNALm,
     TSBm,
-    TSLm,
     TSm,
     TsMeta,
     is_ts_variable,

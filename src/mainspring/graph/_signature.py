@@ -666,8 +666,8 @@ def call_with_scalars(
 
 __all__ = [
     "INJECTED",
-    "ArgumentError",
     "MISSING",
+    "ArgumentError",
     "DelayedPort",
     "Param",
     "Promise",

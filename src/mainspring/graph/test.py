@@ -275,11 +275,17 @@ _STRICT = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
 
 def _check_values(name: str, values: list[Any], tp: Any) -> None:
     """Refuse values that an input of plain scalars cannot take, before anything runs."""
-    allowed = _STRICT.get(tp.scalar) if isinstance(tp, TSm) and isinstance(tp.scalar, type) else None
+    allowed = (
+        _STRICT.get(tp.scalar) if isinstance(tp, TSm) and isinstance(tp.scalar, type) else None
+    )
     if allowed is None:
         return
     for value in values:
-        if value is not None and not isinstance(value, allowed) and isinstance(value, (str, bytes, dict, list)):
+        if (
+            value is not None
+            and not isinstance(value, allowed)
+            and isinstance(value, (str, bytes, dict, list))
+        ):
             raise TypeError(f"{name!r} is a {tp!r}, it cannot tick {value!r}")
 
 
