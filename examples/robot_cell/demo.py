@@ -11,7 +11,6 @@ import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -35,14 +34,16 @@ def with_recorder(scene: Scene, path: Path) -> Recorder:
     """Channels at the rates of their runners: joints at 50 Hz, the scan at 10, the rest at 30."""
     arm, encoders = scene.subsystems["arm"], scene.subsystems["encoders"]
     scan, tracker = scene.subsystems["scan"], scene.scripts["tracker"]
-    servo = scene.subsystems["servo"]
+    servo, watch = scene.subsystems["servo"], scene.subsystems["watch"]
     recorder = Recorder(path, overwrite=True)
     recorder.channel("/arm/joints", lambda: encoders.positions, runner="Control", unit="rad")
     recorder.channel("/arm/forces", lambda: servo.forces, runner="Control", unit="N m")
     recorder.channel("/tool/error", lambda: tracker.error, runner="Control", unit="m")
     recorder.channel("/tool/position", arm.tool, unit="m")
-    recorder.channel("/cell/alarm", lambda: alarm_of(scene), runner="Scan", dtype=float)
-    recorder.channel("/cell/nearest", lambda: nearest_of(scene), runner="Scan", unit="m")
+    recorder.channel("/cell/alarm", lambda: watch.alarm, runner="Scan", dtype=float)
+    recorder.channel("/cell/nearest", lambda: watch.nearest, runner="Scan", unit="m")
+    recorder.channel("/cell/smoothed", lambda: watch.smoothed, runner="Scan", unit="m")
+    recorder.channel("/tool/worst_error", lambda: watch.worst_error, runner="Scan", unit="m")
     first, last = float(scan.angles[0]), float(scan.angles[-1])
     recorder.scan(
         "/scan", lambda: scan.value, rays=len(scan.angles), start_angle=first, end_angle=last,
@@ -77,6 +78,7 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
         error = recording.read("/tool/error")["value"]
         alarm = recording.read("/cell/alarm")["value"]
         nearest = recording.read("/cell/nearest")["value"]
+    alarms = scene.subsystems["watch"].alarms
     settled = error[len(error) // 5 :]
     table = Table(title="robot cell", show_header=False, title_justify="left")
     statistics = scene.time.statistics()
@@ -87,7 +89,7 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
         ("tracking error", f"{1e3 * np.sqrt(np.mean(settled**2)):.1f} mm rms, "
                            f"{1e3 * settled.max():.1f} mm at most, once it has caught up"),
         ("visitor", f"{np.nanmin(nearest):.2f} m at the nearest; "
-                    f"alarm in {int(np.nansum(alarm))} of {len(alarm)} scans"),
+                    f"{alarms} alarm{'s' * (alarms != 1)}, up in {int(alarm.sum())} of {len(alarm)} scans"),
         ("replay", f"{'identical' if report.identical else 'DIFFERENT'}: "
                    f"{report.hashes} hashes over {report.instants} instants"),
     ]  # fmt: skip
@@ -107,17 +109,19 @@ def draw(trace: Trace, out: Path) -> list[Path]:
 
     with Recording(out / "run.mcap") as recording:
         error, near = recording.read("/tool/error"), recording.read("/cell/nearest")
+        smooth = recording.read("/cell/smoothed")
         alarm = recording.read("/cell/alarm")
     figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
     above.plot(error.times_ns / 1e9, 1e3 * error["value"], color="#1f6f8b")
     above.set(ylabel="tool to target (mm)", title="Tracking error", ylim=(0, None))
-    below.plot(near.times_ns / 1e9, near["value"], color="#444444")
+    below.plot(near.times_ns / 1e9, near["value"], color="#444444", label="nearest")
+    below.plot(smooth.times_ns / 1e9, smooth["value"], "--", color="#888888", label="smoothed")
     raised = alarm["value"] > 0
     below.fill_between(
         alarm.times_ns / 1e9, 0, 1, where=raised, step="mid", color="#d1495b", alpha=0.35,
         transform=below.get_xaxis_transform(), label="alarm",
     )  # fmt: skip
-    below.set(xlabel="time (s)", ylabel="nearest (m)")
+    below.set(xlabel="time (s)", ylabel="metres")
     below.legend(loc="upper right")
     first = out / "tracking.png"
     figure.savefig(first, dpi=130)
@@ -187,14 +191,3 @@ def main(arguments: list[str] | None = None) -> int:
     console.print("replay:", "[bold green]identical" if report.identical else f"[red]{report}")
     console.print("look at", ", ".join(str(path) for path in pictures))
     return 0 if report.identical else 1
-
-
-def nearest_of(scene: Scene) -> float:
-    """How near the nearest thing in the last scan was."""
-    value: Any = scene.subsystems["scan"].value
-    return float(np.min(value, initial=np.inf, where=np.isfinite(value)))
-
-
-def alarm_of(scene: Scene) -> float:
-    """Whether the alarm is up."""
-    return 0.0

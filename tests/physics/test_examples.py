@@ -114,8 +114,11 @@ def test_robot_cell(
     with Recording(tmp_path / "run.mcap") as recording:
         error = recording.read("/tool/error")
         joints = recording.read("/arm/joints")
-        scan = recording.read("/scan")
+        scan, alarm = recording.read("/scan"), recording.read("/cell/alarm")
         tool = recording.read("/tool/position")
     assert (len(error), len(joints), len(scan), len(tool)) == (200, 200, 40, 120)
     np.testing.assert_array_equal(np.diff(error.times_ns), 20_000_000)
     assert error["value"][50:].max() < 0.02
+    # The visitor comes near after three seconds; the graph says so.
+    assert alarm["value"][:25].max() == 0.0
+    assert alarm["value"][-1] == 1.0
