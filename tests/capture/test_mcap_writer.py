@@ -16,8 +16,10 @@ from mainspring.capture import McapWriter, Recording, RecordingError, RecordingF
 from mainspring.capture._mcap_writer import Compression
 
 
-def write_small(path: Path, compression: Compression = "zstd", count: int = 40) -> bytes:
-    with McapWriter(path, compression=compression, chunk_bytes=300) as writer:
+def write_small(
+    path: Path, compression: Compression = "zstd", count: int = 40, chunk_bytes: int = 300
+) -> bytes:
+    with McapWriter(path, compression=compression, chunk_bytes=chunk_bytes) as writer:
         schema = writer.schema("test.Value", "jsonschema", b'{"type":"object"}')
         one = writer.channel("/one", schema_id=schema, metadata={"unit": "m"})
         two = writer.channel("/two", schema_id=schema)
@@ -79,7 +81,7 @@ def test_a_file_cut_at_any_byte_opens_up_to_its_last_chunk(
     tmp_path: Path, compression: Compression
 ) -> None:
     """Every prefix opens; it holds exactly the messages of the chunks that are whole in it."""
-    whole = write_small(tmp_path / "whole.mcap", compression, count=24)
+    whole = write_small(tmp_path / "whole.mcap", compression, count=9, chunk_bytes=200)
     with open(tmp_path / "whole.mcap", "rb") as file:
         summary = make_reader(file).get_summary()
     assert summary is not None

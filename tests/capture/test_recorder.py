@@ -282,6 +282,69 @@ def test_a_restored_snapshot_begins_the_next_file(tmp_path: Path) -> None:
     assert recorder.statistics().files == (tmp_path / "run.mcap", tmp_path / "run-2.mcap")
 
 
+def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    """Run after run takes the next free number; `overwrite` takes the name itself; a reset goes on."""
+
+    def run(**options: Any) -> Recorder:
+        scene = Scene()
+        recorder = Recorder(tmp_path / "run.mcap", **options)
+        recorder.channel("/t", lambda: scene.time.now)
+        scene.add(recorder)
+        scene.advance(seconds=0.1)
+        scene.reset()
+        scene.advance(seconds=0.1)
+        scene.stop()
+        return recorder
+
+    assert [path.name for path in run().files] == ["run.mcap", "run-2.mcap"]
+    first = (tmp_path / "run.mcap").read_bytes()
+    assert (tmp_path / "run-2.mcap").read_bytes() == first
+    assert [path.name for path in run().files] == ["run-3.mcap", "run-4.mcap"]
+    assert [path.name for path in run(overwrite=True).files] == ["run.mcap", "run-2.mcap"]
+    assert (tmp_path / "run.mcap").read_bytes() == first
+
+
+def test_a_log_replays_without_the_recorder_of_its_scene_file(tmp_path: Path) -> None:
+    """The recorder only looked: the replay is identical, and records nothing once more."""
+    from mainspring.scene import load_scene
+    from mainspring.world.log import record, replay
+
+    settings = tmp_path / "scene.toml"
+    settings.write_text(f"""
+[scene]
+name = "recorded"
+[[runner]]
+name = "Robot"
+rate = 100
+[[subsystem]]
+type = "mainspring.capture:Recorder"
+runner = "Robot"
+args = {{ path = "{tmp_path / "run.mcap"}", channels = [{{ topic = "/now", source = "time.now" }}] }}
+""")
+    scene = load_scene(settings)
+    with record(scene, tmp_path / "run.world", hash_every=0.1, entry=settings):
+        scene.advance(seconds=0.5)
+    scene.stop()
+    assert replay(tmp_path / "run.world").identical
+    assert len(read_with_mcap(tmp_path / "run.mcap")) == 50
+    assert not (tmp_path / "run-2.mcap").exists()
+
+
+def test_a_queue_that_refuses_ends_the_run_and_closes_the_file(tmp_path: Path) -> None:
+    """With `when_full="error"` a disk that cannot follow is an error; the file is whole."""
+    scene = Scene(runners=(("Robot", 500),))
+    noise = np.random.default_rng(1).random((500, 2000))
+    recorder = Recorder(tmp_path / "run.mcap", queue_bytes=1, when_full="error")
+    recorder.channel("/a", lambda: noise[scene.time.now // 2_000_000 % 500], runner="Robot")
+    scene.add(recorder, runner="Robot")
+    with pytest.raises(CallbackError, match="bytes waiting to be written, and its limit is 1"):
+        scene.advance(seconds=100)
+    scene.stop()
+    messages = read_with_mcap(tmp_path / "run.mcap")
+    assert [t for _, t, _ in messages] == [k * 2_000_000 for k in range(len(messages))]
+    assert len(messages) > 10
+
+
 def test_a_full_disk_ends_the_run_and_never_leaves_a_gap(tmp_path: Path) -> None:
     """The error reaches the run; the file holds every step up to the one it names, and no other."""
     scene = Scene(runners=(("Robot", 500),))

@@ -79,11 +79,15 @@ class Pipe:
 
     def close(self) -> None:
         """Handle what waits, end the thread, and raise what it failed with."""
+        self.end()
+        self._raise_failure()
+
+    def end(self) -> None:
+        """Handle what waits and end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         self._thread.join()
-        self._raise_failure()
 
     def _raise_failure(self) -> None:
         if self.failure is not None:

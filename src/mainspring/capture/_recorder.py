@@ -14,7 +14,9 @@ left out in between. The same run gives the same bytes.
 
 By default channels are sampled by the runner `Capture` in the phase Export, after everything
 else of that phase. A recording is of one timeline: where the clock jumps back (a restored
-snapshot, a reset), the next file begins, `run-2.mcap` and so on.
+snapshot, a reset), the next file begins, `run-2.mcap` and so on. A file that is there already
+is left alone, and the next free number taken, unless `overwrite` says otherwise; `files` says
+what the files are called.
 """
 
 from __future__ import annotations
@@ -254,6 +256,11 @@ class Recorder(Subsystem):
         )
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of this recorder, the present one last."""
+        return tuple(self._files)
+
+    @property
     def topics(self) -> list[str]:
         return list(self._channels)
 
@@ -385,11 +392,7 @@ class Recorder(Subsystem):
         )
 
     def _open(self) -> None:
-        path = Path(unique_path(os.fspath(self.path), len(self._files) + 1))
-        if path.suffix == ".parquet" and path.exists() and not self._settings.overwrite:
-            raise CaptureError(
-                f"{path} exists already", hint="choose another name, or say overwrite=True"
-            )
+        path = self._free_path()
         self._files.append(path)
         session = Session(_recorded_path(path), self._settings)
         self._session = session
@@ -400,6 +403,16 @@ class Recorder(Subsystem):
             group.begin(session)
         # A program that ends without stopping its scene still gets a whole file.
         self._finalizer = weakref.finalize(self, session.close)
+
+    def _free_path(self) -> Path:
+        """This file's name: the recorder's own, with the first free number behind it."""
+        number = len(self._files) + 1
+        while True:
+            path = Path(unique_path(os.fspath(self.path), number))
+            taken = path.exists() or _recorded_path(path).exists()
+            if path not in self._files and (self._settings.overwrite or not taken):
+                return path
+            number += 1
 
     def _close(self) -> None:
         session, self._session = self._session, None

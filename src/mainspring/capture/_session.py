@@ -215,13 +215,14 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        failed = self.pipe.failure is not None
         try:
-            if not failed:
+            if self.pipe.failure is None:
+                self.pipe.drain()  # the run is over: whatever the policy, there is time to wait
                 self.hand_over(self.hand_over_ns)
             self.pipe.close()
             self.writer.close()
         finally:
+            self.pipe.end()  # its thread uses the file, so it ends before the file does
             self.writer.abandon()
 
     # On the writer's thread:

@@ -97,8 +97,14 @@ def replay(
         return _Replay(reader, build).run(until, from_snapshot, progress)
 
 
-def build_scene(reader: LogReader, build: Build | None) -> tuple[Any, list[str]]:
-    """The scene of a log, and what has changed since it was recorded."""
+def build_scene(
+    reader: LogReader, build: Build | None, *, watchers: bool = False
+) -> tuple[Any, list[str]]:
+    """The scene of a log, and what has changed since it was recorded.
+
+    Subsystems that only looked at the run are left out unless `watchers` or the caller's own
+    `build` brings them: they change nothing, and a recorder would record once more.
+    """
     header = reader.content(reader.record(0))
     try:
         recipe = Recipe(**header["recipe"])
@@ -109,6 +115,10 @@ def build_scene(reader: LogReader, build: Build | None) -> tuple[Any, list[str]]
         ) from error
     scene = recipe.build() if build is None else build()
     changes = recipe.changes(scene)
+    if build is None and not watchers:
+        for subsystem in tuple(scene.subsystems.values()):
+            if subsystem.watching:
+                scene.remove(subsystem)
     now = versions()
     changes += [
         f"{name} was {then[name]} and is {now.get(name)}"

@@ -87,7 +87,7 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
         raise LogError(f"{reader.path} holds no snapshot to begin from")
     for _ in reader.records(snapshot.number):
         pass  # the chain, from the snapshot on
-    scene, changes = build_scene(reader, build)
+    scene, changes = build_scene(reader, build, watchers=True)
     player = Player(scene, reader)
     checker = None
     try:
