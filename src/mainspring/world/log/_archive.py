@@ -110,10 +110,10 @@ def insert_record(db: sqlite3.Connection, record: Record, *, compress: bool = Tr
         if len(packed) < len(body):
             body, codec = packed, ZLIB
     db.execute(
-        "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             record.number, int(record.kind), record.first_ns, record.last_ns, record.count,
-            record.digest, record.link, codec, body,
+            record.prior, record.digest, record.link, codec, body,
         ),
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ from mainspring.world.log._format import (
     Record,
     body_digest,
     create_schema,
-    next_link,
+    follows,
 )
 from mainspring.world.log._reader import LogReader
 
@@ -46,6 +46,7 @@ class _Line(msgspec.Struct):
     first_ns: int
     last_ns: int
     count: int
+    prior: int
     digest: str
     link: str
     body: str | None = None
@@ -63,7 +64,7 @@ def export_log(path: str | Path, target: str | Path) -> int:
             body = record.body
             line = _Line(
                 record.number, record.kind.name.lower(), record.first_ns, record.last_ns,
-                record.count, record.digest.hex(), record.link.hex(),
+                record.count, record.prior, record.digest.hex(), record.link.hex(),
                 None if body is None else base64.b64encode(zlib.compress(body)).decode(),
             )  # fmt: skip
             file.write(msgspec.json.encode(line) + b"\n")
@@ -130,11 +131,7 @@ def _check(record: Record, expected: int, link: bytes, source: Path) -> None:
             f"{source}: {record} is damaged: its content does not match its checksum",
             record=record.number,
         )
-    made = next_link(
-        link, record.number, record.kind, record.first_ns, record.last_ns, record.count,
-        record.digest,
-    )  # fmt: skip
-    if made != record.link:
+    if not follows(record, link):
         raise LogCorruptError(
             f"{source}: {record} does not continue the chain", record=record.number
         )
@@ -147,7 +144,7 @@ def _records(file: IO[bytes], source: Path) -> Iterator[Record]:
             body = None if line.body is None else zlib.decompress(base64.b64decode(line.body))
             yield Record(
                 line.number, Kind[line.kind.upper()], line.first_ns, line.last_ns, line.count,
-                bytes.fromhex(line.digest), bytes.fromhex(line.link), body,
+                line.prior, bytes.fromhex(line.digest), bytes.fromhex(line.link), body,
             )  # fmt: skip
         except (ValueError, KeyError, zlib.error) as error:
             raise LogCorruptError(

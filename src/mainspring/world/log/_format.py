@@ -4,7 +4,7 @@ The promise: every record is bound to all records before it, so a record that is
 lost, doubled or moved is found, and the first one is named.
 
     digest = BLAKE2b-256(body)
-    link   = BLAKE2b-256(previous link, number, kind, first_ns, last_ns, count, digest)
+    link   = BLAKE2b-256(previous link, number, kind, first_ns, last_ns, count, prior, digest)
 
 The link covers the digest instead of the body. A body may therefore be dropped later (the
 retention of old snapshots does that) or stored compressed, and the chain stays verifiable.
@@ -14,8 +14,12 @@ commit, all hashes, and so on. Chunks rather than a row for each input keep the 
 out of the simulation's way (it gives up and regains the interpreter once a commit instead
 of once an input) and make a million hashes an array instead of a million rows.
 
-The table `head` repeats the number and link of the last record. It lies in another page of
-the file than the records do, so that a damaged page which hides the newest rows is noticed.
+`prior` is the number of the record of the same kind before this one. With it the records of one
+kind are a chain of their own, so that reading only those, through an index, misses none.
+
+The tables `head` and `tail` repeat the number and link of the last record and the number of the
+last of each kind. They lie in other pages of the file than the records do, so that a damaged
+page which hides the newest rows is noticed.
 """
 
 from __future__ import annotations
@@ -58,6 +62,7 @@ __all__ = [
     "decode_list",
     "encode_hashes",
     "encode_input_group",
+    "follows",
     "join_list",
     "next_link",
     "sqlite_errors",
@@ -107,6 +112,7 @@ class Record:
     first_ns: int
     last_ns: int
     count: int
+    prior: int
     digest: bytes
     link: bytes
     body: bytes | None
@@ -158,7 +164,7 @@ class HashChunk(NamedTuple):
     parts: npt.NDArray[np.uint64]
 
 
-_LINK = struct.Struct("<qqqqq")
+_LINK = struct.Struct("<qqqqqq")
 
 _SCHEMA = (
     """CREATE TABLE record (
@@ -167,6 +173,7 @@ _SCHEMA = (
     first_ns INTEGER NOT NULL,
     last_ns  INTEGER NOT NULL,
     count    INTEGER NOT NULL,
+    prior    INTEGER NOT NULL,
     digest   BLOB NOT NULL,
     link     BLOB NOT NULL,
     codec    INTEGER NOT NULL,
@@ -174,6 +181,7 @@ _SCHEMA = (
 )""",
     "CREATE INDEX record_by_kind ON record (kind, last_ns)",
     "CREATE TABLE head (one INTEGER PRIMARY KEY, number INTEGER NOT NULL, link BLOB NOT NULL)",
+    "CREATE TABLE tail (kind INTEGER PRIMARY KEY, number INTEGER NOT NULL)",
     """CREATE TABLE archive (
     first INTEGER PRIMARY KEY,
     last  INTEGER NOT NULL,
@@ -183,7 +191,10 @@ _SCHEMA = (
     "INSERT INTO head VALUES (1, -1, zeroblob(32))",
     """CREATE TRIGGER record_head AFTER INSERT ON record
 WHEN NEW.number > (SELECT number FROM head)
-BEGIN UPDATE head SET number = NEW.number, link = NEW.link; END""",
+BEGIN
+    UPDATE head SET number = NEW.number, link = NEW.link;
+    INSERT OR REPLACE INTO tail VALUES (NEW.kind, NEW.number);
+END""",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT_VERSION}",
 )
@@ -234,17 +245,24 @@ def body_digest(body: bytes) -> bytes:
 
 
 def next_link(
-    link: bytes, number: int, kind: int, first_ns: int, last_ns: int, count: int, digest: bytes
+    link: bytes,
+    number: int,
+    kind: int,
+    first_ns: int,
+    last_ns: int,
+    count: int,
+    prior: int,
+    digest: bytes,
 ) -> bytes:
     """The link of record `number`, bound to everything before it through `link`."""
-    data = link + _LINK.pack(number, kind, first_ns, last_ns, count) + digest
+    data = link + _LINK.pack(number, kind, first_ns, last_ns, count, prior) + digest
     return hashlib.blake2b(data, digest_size=32).digest()
 
 
 def record_from_row(row: Sequence[Any], path: Path) -> Record:
     """A row of the table as a record, its types and its body's digest checked."""
-    number, kind, first_ns, last_ns, count, digest, link, codec, body = row
-    numbers = (number, kind, first_ns, last_ns, count, codec)
+    number, kind, first_ns, last_ns, count, prior, digest, link, codec, body = row
+    numbers = (number, kind, first_ns, last_ns, count, prior, codec)
     well_typed = all(type(value) is int for value in numbers) and (
         type(digest) is bytes and type(link) is bytes and (body is None or type(body) is bytes)
     )
@@ -266,7 +284,7 @@ def record_from_row(row: Sequence[Any], path: Path) -> Record:
                 "its content does not match its checksum",
                 record=number,
             )
-    return Record(number, known, first_ns, last_ns, count, digest, link, body)
+    return Record(number, known, first_ns, last_ns, count, prior, digest, link, body)
 
 
 def _int(value: Any) -> int | None:
@@ -284,6 +302,20 @@ def _unpacked(body: bytes, codec: int, number: int, path: Path) -> bytes:
             f"{path}: record {number} is damaged: {error}", record=number
         ) from error
     raise LogCorruptError(f"{path}: record {number} is damaged: no codec {codec}", record=number)
+
+
+def follows(record: Record, link: bytes) -> bool:
+    """Whether `record` continues a chain whose last link is `link`."""
+    return record.link == next_link(
+        link,
+        record.number,
+        record.kind,
+        record.first_ns,
+        record.last_ns,
+        record.count,
+        record.prior,
+        record.digest,
+    )
 
 
 # ---------------------------------------------------------------- what the bodies hold

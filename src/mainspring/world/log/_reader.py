@@ -31,14 +31,14 @@ from mainspring.world.log._format import (
     decode_hashes,
     decode_inputs,
     decode_list,
-    next_link,
+    follows,
     record_from_row,
     sqlite_errors,
 )
 
 __all__ = ["LogReader"]
 
-_COLUMNS = "number, kind, first_ns, last_ns, count, digest, link, codec, body"
+_COLUMNS = "number, kind, first_ns, last_ns, count, prior, digest, link, codec, body"
 
 
 class LogReader:
@@ -100,9 +100,17 @@ class LogReader:
                 yield record_from_row(row, self.path)
 
     def record(self, number: int) -> Record:
+        """One record, checked against the link before it."""
         for record in self._select("WHERE number = ?", number):
+            self._check_link(record)
             return record
         raise LogCorruptError(f"{self.path}: record {number} is missing", record=number)
+
+    def _check_link(self, record: Record) -> None:
+        if not follows(record, self._start_of_chain(record.number)[1]):
+            raise LogCorruptError(
+                f"{self.path}: {record} does not continue the chain", record=record.number
+            )
 
     def records(self, first: int = 0, last: int | None = None) -> Iterator[Record]:
         """Records `first` to `last` in order; numbers, checksums and the chain are checked."""
@@ -116,16 +124,7 @@ class LogReader:
                         f"{self.path}: record {expected} is missing", record=expected
                     )
                 link = gap[1]
-            made = next_link(
-                link,
-                record.number,
-                record.kind,
-                record.first_ns,
-                record.last_ns,
-                record.count,
-                record.digest,
-            )
-            if made != record.link:
+            if not follows(record, link):
                 raise LogCorruptError(
                     f"{self.path}: {record} does not continue the chain", record=record.number
                 )
@@ -186,12 +185,47 @@ class LogReader:
             ) from error
 
     def of_kind(self, kind: Kind, from_ns: int | None = None) -> Iterator[Record]:
-        """Records of one kind in order, from the first that reaches `from_ns` on."""
+        """Records of one kind in order, from the first that reaches `from_ns` on.
+
+        Each says which record of its kind came before it, so that none is missed even when the
+        index that finds them is damaged."""
         # A record before the start of the run lies at a time below zero: the type's least.
         since = -(2**63) if from_ns is None else from_ns
-        return self._select(
+        last: int | None = None
+        for record in self._select(
             "WHERE kind = ? AND last_ns >= ? ORDER BY last_ns, number", int(kind), since
-        )
+        ):
+            if record.kind is not kind:
+                raise LogCorruptError(f"{self.path}: the index names {record} as {kind.name}")
+            self._check_link(record)
+            self._check_prior(record.prior, last, kind, since)
+            yield record
+            last = record.number
+        self._check_prior(self._tail(kind), last, kind, since)
+
+    def _check_prior(self, prior: int, seen: int | None, kind: Kind, since: int) -> None:
+        """What came before is what was seen, or lies before the time that was asked for."""
+        if seen is not None:
+            if prior != seen:
+                raise LogCorruptError(f"{self.path}: the index misses record {prior}", record=prior)
+        elif prior >= 0 and not self._is_archived(prior):
+            before = self.record(prior)
+            if before.kind is not kind or before.last_ns >= since:
+                raise LogCorruptError(f"{self.path}: the index misses record {prior}", record=prior)
+
+    def _is_archived(self, number: int) -> bool:
+        return any(first <= number <= last for first, last, _, _ in self.archives())
+
+    def _tail(self, kind: Kind) -> int:
+        """The number of the last record of a kind; -1 when there is none."""
+        with sqlite_errors(self.path):
+            rows = self._db.execute(
+                "SELECT number FROM tail WHERE kind = ?", (int(kind),)
+            ).fetchall()
+        number = rows[0][0] if rows else -1
+        if type(number) is not int:
+            raise LogCorruptError(f"{self.path} is damaged: {number!r} is no record")
+        return number
 
     def inputs(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[InputGroup]:
         """The groups of inputs at instants in [`from_ns`, `to_ns`), in order."""
@@ -256,12 +290,26 @@ class LogReader:
 
     def snapshot_before(self, time_ns: int) -> Record | None:
         """The latest snapshot whose instant lies before `time_ns` and whose state is kept."""
-        for record in self._select(
-            "WHERE kind = ? AND last_ns < ? AND body IS NOT NULL ORDER BY last_ns DESC, number DESC LIMIT 1",
-            int(Kind.SNAPSHOT),
-            time_ns,
-        ):
-            return record
+        with sqlite_errors(self.path):
+            rows = self._db.execute(
+                "SELECT number FROM record WHERE kind = ? AND last_ns >= ? "
+                "ORDER BY last_ns, number LIMIT 1",
+                (int(Kind.SNAPSHOT), time_ns),
+            ).fetchall()
+        # Back from the one after it, snapshot by snapshot: the index could have lost one.
+        number = self._tail(Kind.SNAPSHOT)
+        if rows:
+            after = self.record(rows[0][0])
+            if after.kind is not Kind.SNAPSHOT or after.last_ns < time_ns:
+                raise LogCorruptError(f"{self.path}: the index is wrong about {after}")
+            number = after.prior
+        while number >= 0 and not self._is_archived(number):
+            record = self.record(number)
+            if record.kind is not Kind.SNAPSHOT:
+                raise LogCorruptError(f"{self.path}: {record} should be a snapshot", record=number)
+            if record.body is not None and record.last_ns < time_ns:
+                return record
+            number = record.prior
         return None
 
     def snapshot_times(self) -> list[int]:
@@ -283,10 +331,17 @@ class LogReader:
             ).fetchall()
 
     def last(self, kind: Kind) -> Record | None:
-        """The newest record of a kind."""
-        for record in self._select("WHERE kind = ? ORDER BY number DESC LIMIT 1", int(kind)):
-            return record
-        return None
+        """The newest record of a kind; None when there is none here."""
+        number = self._tail(kind)
+        if number < 0 or self._is_archived(number):
+            # The index has a say as well: two damages would have to agree.
+            for record in self._select("WHERE kind = ? LIMIT 1", int(kind)):
+                raise LogCorruptError(f"{self.path} is damaged: {record} is not accounted for")
+            return None
+        record = self.record(number)
+        if record.kind is not kind:
+            raise LogCorruptError(f"{self.path}: {record} is not of the kind that it should be")
+        return record
 
     def end_ns(self) -> int:
         """How far the run is known to have come: every instant before this time is in the log.

@@ -40,7 +40,10 @@ class Retention:
         if self.budget_bytes is None or self._bytes <= self.budget_bytes:
             return
         dropped = self.choose()
-        db.executemany("UPDATE record SET body = NULL WHERE number = ?", [(n,) for n, _ in dropped])
+        db.executemany(
+            "UPDATE record SET body = NULL WHERE number = ? AND kind = ?",
+            [(number, int(Kind.SNAPSHOT)) for number, _ in dropped],
+        )
         gone = {number for number, _ in dropped}
         self._kept = [kept for kept in self._kept if kept[0] not in gone]
         self._bytes -= sum(size for _, size in dropped)

@@ -104,6 +104,7 @@ class LogWriter:
         self.after_commit: Callable[[sqlite3.Connection, int, list[Row]], None] | None = None
         self._position_ns = position_ns
         self._next_number, self._link = tail
+        self._priors: dict[int, int] = {}
         #: Where a recording's inputs gather; None for those who use `put_inputs`.
         self.tape: Tape | None = None
         self._events: list[Any] = []
@@ -143,6 +144,7 @@ class LogWriter:
                 self._create(db, header)
             else:
                 check_identity(db, self.path)
+                self._priors = dict(db.execute("SELECT kind, number FROM tail"))
         except sqlite3.Error as error:
             if db is not None:
                 db.close()
@@ -354,19 +356,24 @@ class LogWriter:
             rows.append(self._held.take())
 
     def _insert(self, rows: list[Row]) -> None:
-        number, link = self._next_number, self._link
+        number, link, priors = self._next_number, self._link, dict(self._priors)
         values: list[Any] = []
         for row in rows:
             digest = body_digest(row.body)
-            link = next_link(link, number, row.kind, row.first_ns, row.last_ns, row.count, digest)
+            kind = int(row.kind)
+            prior = priors.get(kind, -1)
+            link = next_link(
+                link, number, kind, row.first_ns, row.last_ns, row.count, prior, digest
+            )
             values += (
-                number, int(row.kind), row.first_ns, row.last_ns, row.count, digest, link, 0, row.body,
+                number, kind, row.first_ns, row.last_ns, row.count, prior, digest, link, 0, row.body,
             )  # fmt: skip
+            priors[kind] = number
             number += 1
-        marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?)"] * len(rows))
+        marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * len(rows))
         # One statement is one transaction: begun, written, synced without the interpreter.
         self._db.execute(f"INSERT INTO record VALUES {marks}", values)
-        self._next_number, self._link = number, link
+        self._next_number, self._link, self._priors = number, link, priors
 
     def _settle(self, last_seq: int, position_ns: int) -> None:
         with self._durable:
