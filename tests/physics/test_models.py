@@ -14,6 +14,7 @@ from mainspring.errors import MissingExtraError
 from mainspring.physics import Body, Box2D, Joint, Model, ModelError, MuJoCo, Rapier, StepError
 from mainspring.physics._solver import require
 from mainspring.physics._steps import as_step, substeps_of
+from mainspring.scene import load_scene
 
 FAULTS = [
     ("x =", 1, "Invalid value"),
@@ -215,3 +216,33 @@ def test_steps_as_written() -> None:
     for wrong in (0, -1, float("nan"), float("inf"), "soon", "1/0"):
         with pytest.raises(StepError, match="not a positive number"):
             as_step(wrong)
+
+
+def test_a_scene_file_finds_the_models_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From whatever folder the scene is run."""
+    needs("mujoco")
+    needs("rapier")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "yard"
+    (folder / "models").mkdir(parents=True)
+    (folder / "models" / "yard.xml").write_text(MJCF)
+    (folder / "yard.toml").write_text(SPACE)
+    (folder / "scene.toml").write_text(
+        """
+        [[runner]]
+        name = "Physics"
+        rate = 60
+        [[subsystem]]
+        type = "mainspring.physics:MuJoCo"
+        args = { model = "models/yard.xml", substeps = 8 }
+        [[subsystem]]
+        type = "mainspring.physics:Rapier"
+        args = { model = "yard.toml" }
+        """
+    )
+    monkeypatch.chdir(tmp_path)
+    scene = load_scene("yard/scene.toml")
+    scene.advance(seconds=0.1)
+    assert list(scene.subsystems) == ["mujoco", "rapier"]

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -43,7 +44,7 @@ from mainspring import state
 from mainspring.errors import nearest
 from mainspring.physics._errors import ModelError
 
-__all__ = ["Body", "Joint", "Model"]
+__all__ = ["Body", "Joint", "Model", "find_file"]
 
 Vector = tuple[float, float, float]
 BodyKind = Literal["fixed", "kinematic", "dynamic"]
@@ -52,6 +53,18 @@ JointKind = Literal["fixed", "ball", "hinge", "slider"]
 
 # How many numbers the size of each shape has: half extents, a radius, radius and half height.
 _SIZES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "plane": 0, "polygon": None}
+
+
+def find_file(path: str | Path) -> Path:
+    """A model's file: where the path says, or beside the modules that Python looks for.
+
+    The folder of a scene file is among those, so a scene file finds the models beside it from
+    whatever folder it is run.
+    """
+    given = Path(path)
+    if given.is_absolute() or given.exists():
+        return given
+    return next((at for folder in sys.path if (at := Path(folder) / given).is_file()), given)
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -135,7 +148,7 @@ class Model:
         """Read a TOML file."""
         file = str(path)
         try:
-            text = Path(path).read_bytes().decode()
+            text = find_file(path).read_bytes().decode()
         except OSError as error:
             raise ModelError(error.strerror or str(error), file=file) from error
         except UnicodeDecodeError as error:

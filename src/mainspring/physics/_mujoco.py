@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from mainspring import state
 from mainspring.physics._errors import ModelError, PhysicsError, RestoreError, UnknownNameError
+from mainspring.physics._model import find_file
 from mainspring.physics._rotation import cross
 from mainspring.physics._solver import (
     CONTACT,
@@ -64,7 +64,7 @@ class MuJoCo(Solver):
         self._joint_ids = np.array(single, dtype=np.intp)
         self._qpos_at = m.jnt_qposadr[self._joint_ids].astype(np.intp)
         self._dof_at = m.jnt_dofadr[self._joint_ids].astype(np.intp)
-        self._motors = _motors(mj, m)
+        self._motor_of, self._motor_gain = _motors(mj, m, self._joint_ids)
         self._step1, self._step2, self._whole = mj.mj_step1, mj.mj_step2, mj.mj_step
         self._warnings = _listen_to(mj)
         self._sig = int(mj.mjtState.mjSTATE_INTEGRATION)
@@ -276,12 +276,13 @@ class MuJoCo(Solver):
     def set_joint_forces(self, columns: Rows, forces: Array) -> None:
         """Forces and torques on joints until set again: by their motors where they have one."""
         given = self._checked("joint force", forces, (len(columns),))
-        for column, force in zip(columns.tolist(), given.tolist(), strict=True):
-            motor = self._motors.get(int(self._joint_ids[column]))
-            if motor is None:
-                self.data.qfrc_applied[self._dof_at[column]] = force
-            else:
-                self.data.ctrl[motor[0]] = force / motor[1]
+        motors = self._motor_of[columns]
+        driven = motors >= 0
+        if driven.all():
+            self.data.ctrl[motors] = given / self._motor_gain[columns]
+            return
+        self.data.ctrl[motors[driven]] = given[driven] / self._motor_gain[columns[driven]]
+        self.data.qfrc_applied[self._dof_at[columns[~driven]]] = given[~driven]
 
     def _write_controls(self, columns: Rows, values: Array) -> None:
         self.data.ctrl[columns] = values
@@ -457,13 +458,12 @@ def _model_from(mj: Any, model: Any) -> Any:
         return _compiled("<MjSpec>", mj, model.compile)
     if isinstance(model, str) and model.lstrip().startswith("<"):
         return _compiled("<MJCF text>", mj, lambda: mj.MjModel.from_xml_string(model))
-    path = Path(model)
+    path = find_file(model)
     if not path.is_file():
         raise ModelError(
             "is a folder" if path.is_dir() else "no such file",
             file=str(path),
-            hint="paths are relative to the working folder; "
-            "a scene file may write {folder}/ for its own",
+            hint="a relative path begins in the working folder, or beside the scene file",
         )
     if path.suffix == ".mjb":
         return _compiled(str(path), mj, lambda: mj.MjModel.from_binary_path(str(path)))
@@ -507,15 +507,18 @@ def _only_ghosts(mj: Any, model: Any) -> bool:
     return not (tied or touchable or jointed or int(model.npair))
 
 
-def _motors(mj: Any, model: Any) -> dict[int, tuple[int, float]]:
-    """Joint id -> its plain motor's number and newtons (or newton metres) for one of control."""
-    found: dict[int, tuple[int, float]] = {}
+def _motors(mj: Any, model: Any, joints: Rows) -> tuple[Rows, Array]:
+    """For each joint its plain motor (-1: none), and the force of a control of one."""
+    motors = np.full(len(joints), -1, dtype=np.intp)
+    gains = np.ones(len(joints))
+    columns = {joint: column for column, joint in enumerate(joints.tolist())}
     for index in range(model.nu):
         on_joint = int(model.actuator_trntype[index]) == int(mj.mjtTrn.mjTRN_JOINT)
         fixed = int(model.actuator_gaintype[index]) == int(mj.mjtGain.mjGAIN_FIXED)
         plain = int(model.actuator_biastype[index]) == int(mj.mjtBias.mjBIAS_NONE)
         direct = int(model.actuator_dyntype[index]) == int(mj.mjtDyn.mjDYN_NONE)
         force = float(model.actuator_gear[index][0] * model.actuator_gainprm[index][0])
-        if on_joint and fixed and plain and direct and force:
-            found[int(model.actuator_trnid[index][0])] = (index, force)
-    return found
+        column = columns.get(int(model.actuator_trnid[index][0]))
+        if on_joint and fixed and plain and direct and force and column is not None:
+            motors[column], gains[column] = index, force
+    return motors, gains

@@ -249,8 +249,10 @@ class RangeScan(Sensor):
         position, rotation = self.solver.poses()
         turn = matrix(rotation[self._row])
         origin = position[self._row] + turn @ self._offset
-        return self.solver.cast_rays(
-            origin, self._fan @ turn.T, max_distance=self.max_distance, ignore=self._row
+        # The fan's directions are of length one already.
+        ways = self._fan @ turn.T
+        return self.solver._cast_rays(
+            origin.reshape(1, 3), ways, self.max_distance, self._row
         ).distances
 
     def blank(self) -> Array:
