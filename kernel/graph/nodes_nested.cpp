@@ -466,13 +466,18 @@ private:
         // The old tree becomes the leftmost subtree: a node at depth d keeps its place in its row.
         std::uint32_t shift = 0;
         while ((old_leaves << shift) < wanted && old_leaves != 0) ++shift;
-        for (std::uint32_t at = 1; at < old.size(); ++at) {
+        const auto moved_to = [shift](std::uint32_t at) {
             std::uint32_t row = 1;
             while (row * 2 <= at) row *= 2;
-            const std::uint32_t moved = (row << shift) + (at - row);
+            return (row << shift) + (at - row);
+        };
+        for (std::uint32_t at = 1; at < old.size(); ++at) {
+            const std::uint32_t moved = moved_to(at);
             joins_[moved] = std::move(old[at]);
             if (joins_[moved].graph != nullptr) joins_[moved].graph->place = moved;
         }
+        for (std::uint32_t& at : touched_)
+            if (at != 0) at = moved_to(at);
         if (old_leaves != 0) {
             std::uint32_t top = (1U << shift) / 2;
             if (top != 0) touched_.push_back(top);

@@ -54,7 +54,7 @@ class RequirementsNotMetWiringError(WiringError):
     """The `requires` of a node refused the call."""
 
 
-class NoOverloadError(WiringError):
+class NoOverloadError(WiringError, TypeError):
     """No overload of an operator takes these arguments."""
 
 

@@ -30,6 +30,7 @@ from mainspring.graph._signature import (
     INJECTED,
     ArgumentError,
     Param,
+    Promise,
     Resolved,
     Signature,
     call_with_scalars,
@@ -49,6 +50,7 @@ from mainspring.graph._types import (
     is_ts_variable,
     match,
     parse_ts,
+    scalar_type_of,
     substitute,
     type_name,
     variables,
@@ -358,6 +360,8 @@ class PythonNode(Wirable):
         value = resolved.arguments[p.name]
         if p.kind == "context":
             value = find_context(p, value, resolved.types[p.name])
+        if p.star and p.kind == "ts" and is_port(value) and not value.children():
+            return []  # nothing was given for it
         if p.kind not in ("ts", "context") or value is None:
             scalars[p.name] = value
             if p.star == 1:
@@ -567,12 +571,8 @@ class GraphFunction(Wirable):
         signature = self.signature
         want = resolved.output
         if want is None:
-            if out is not None and signature.output is None and is_port(out):
-                raise WiringError(
-                    f"graph {signature.name} returns {out!r} but declares no result",
-                    hint=f"annotate it: -> {type_name(out.type)}",
-                )
-            return None
+            # A graph that declares no result gives what it returns.
+            return out if signature.output is None and is_port(out) else None
         if out is None:
             raise WiringError(f"graph {signature.name} returned nothing, it declares {want!r}")
         return as_result(out, want, signature.name)
@@ -747,14 +747,15 @@ class Operator(Wirable):
             try:
                 own = self._for(candidate, given)
                 options = {k: v for k, v in kwargs.items() if k != "__label__"}
+                cost = 0.0
                 if isinstance(candidate, Operator):
                     candidate.choose(args, options, own)
                 else:
-                    candidate.resolve(args, options, own, make=False)
+                    cost = _distance(candidate.resolve(args, options, own, make=False), candidate)
             except (WiringError, MatchError, ArgumentError) as problem:
                 refused.append((candidate, problem))
                 continue
-            fits.append((candidate.rank, candidate))
+            fits.append((candidate.rank + cost, candidate))
         if not fits:
             raise self._no_fit(args, kwargs, refused)
         fits.sort(key=lambda item: item[0])
@@ -789,6 +790,26 @@ class Operator(Wirable):
             if refused
             else f"{self.signature.name} has no overloads"
         )
+
+
+def _distance(resolved: Resolved, candidate: Wirable) -> float:
+    """How far the arguments are from what a signature takes, to tell apart what is equally generic.
+
+    A plain value that stays what it is beats one made a constant, and that one made into another
+    type; a port of the very type beats one of a special case of it.
+    """
+    far = 0.0
+    for p in candidate.signature.open:
+        if p.kind != "ts":
+            continue
+        value = resolved.arguments[p.name]
+        if isinstance(value, Promise):
+            exact = value.value is None or value.type == TSm(scalar_type_of(value.value))
+            far += 1e-4 if exact else 2e-4
+        elif is_port(value) and isinstance(p.type, TSm) and isinstance(p.type.scalar, type):
+            if value.type.dereference() != p.type:
+                far += 1e-4
+    return far
 
 
 def variables_of(tp: Any) -> tuple[TypeVar, ...]:

@@ -410,6 +410,11 @@ def _match_value(signature: Signature, p: Param, value: Any, bindings: Bindings,
         except MatchError as problem:
             raise _misfit(signature, p, port, problem) from None
         return port
+    if isinstance(port, Promise):
+        try:
+            match(p.type, port.type, bindings)
+        except MatchError as problem:
+            raise _misfit(signature, p, value, problem) from None
     return port
 
 
@@ -438,6 +443,8 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
     if is_port(value):
         return value
     inner = want.dereference() if isinstance(want, TsMeta) else want
+    if p.star == 1 and isinstance(inner, TSBm) and isinstance(value, tuple):
+        value = {f"_{i}": v for i, v in enumerate(value)}  # of different types, so a bundle
     if (
         isinstance(inner, TSLm)
         and isinstance(value, (tuple, list))
@@ -466,7 +473,7 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
             element = substitute(element, bindings)
         tp = TSLm(element, Size[len(value)])
         return _structure(lambda: tsl_from_ts(*value, tp=tp, element_type=element), tp, make)
-    if isinstance(inner, TSBm) and isinstance(value, Mapping) and (p.star == 2 or has_port(value)):
+    if isinstance(inner, TSBm) and isinstance(value, Mapping) and (p.star or has_port(value)):
         if isinstance(inner.args[0], TypeVar):
             from mainspring.graph._types import make_schema
 
