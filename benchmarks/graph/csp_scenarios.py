@@ -45,8 +45,8 @@ class _Ticks(PullInputAdapter):
 ticks = py_pull_adapter_def("ticks", _Ticks, csp.ts[int], cycles=int)
 
 
-@csp.node
-def step_up(a: csp.ts[int]) -> csp.ts[int]:  # noqa: RET503  (csp reads the body)
+@csp.node  # noqa: RET503  (csp reads the body; falling off the end is no tick)
+def step_up(a: csp.ts[int]) -> csp.ts[int]:
     if csp.ticked(a):
         return a + 1
 

@@ -192,12 +192,15 @@ from mainspring.graph._types import (
     ts_schema,
 )
 from mainspring.graph._wiring import WiringPort
+from mainspring.graph.operators import *  # noqa: F403
+from mainspring.graph.operators import __all__ as _operator_names
 from mainspring.graph.test import eval_node
 
 WiringNodeClass = _nodes.Wirable
 OperatorWiringNodeClass = _nodes.Operator
 
 __all__ = [
+    *_operator_names,
     "AUTO_RESOLVE",
     "CLOCK",
     "COMPOUND_SCALAR",
@@ -311,6 +314,7 @@ __all__ = [
     "nothing",
     "null_sink",
     "operator",
+    "passive",
     "pass_through",
     "pass_through_node",
     "push_queue",

@@ -156,7 +156,7 @@ def case_observer():
     return calls
 
 
-def case_record_replay():
+def later_record_replay():
     @graph
     def write(a: TS[int]):
         record(a, "a")
@@ -171,7 +171,7 @@ def case_record_replay():
         return eval_node(read)
 
 
-def case_recorded_value():
+def later_recorded_value():
     @graph
     def write(a: TS[int]):
         record(a, "a")

@@ -1,0 +1,314 @@
+"""What the operators are made with: one place to import from, and ways to make a node while wiring.
+
+Most operators are plain ``compute_node`` overloads. Three helpers serve the rest: ``native_node`` wires a
+node the kernel implements, ``made_node`` makes a Python node for concrete types from a function, and
+``annotated`` gives a function the annotations of a row in a table.
+"""
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mainspring.errors import nearest
+from mainspring.graph._basics import (
+    const,
+)
+from mainspring.graph._errors import (
+    NoOverloadError,
+    WiringError,
+)
+from mainspring.graph._injectables import (
+    CLOCK,
+    LOGGER,
+    SCHEDULER,
+    STATE,
+    TS_OUT,
+    TSD_OUT,
+    TSS_OUT,
+    EvaluationEngineApi,
+)
+from mainspring.graph._nodes import (
+    Operator,
+    PythonNode,
+    compute_node,
+    generator,
+    graph,
+    native,
+    sink_node,
+)
+from mainspring.graph._run import (
+    MIN_TD,
+)
+from mainspring.graph._sentinels import (
+    REMOVE,
+    set_delta,
+)
+from mainspring.graph._signature import (
+    Param,
+    Signature,
+    is_port,
+)
+from mainspring.graph._types import (
+    AUTO_RESOLVE,
+    COMPOUND_SCALAR,
+    DEFAULT,
+    K_1,
+    NUMBER,
+    OUT,
+    REF,
+    SCALAR,
+    SIGNAL,
+    SIZE,
+    TIME_SERIES_TYPE,
+    TIME_SERIES_TYPE_1,
+    TIME_SERIES_TYPE_2,
+    TS,
+    TS_SCHEMA,
+    TS_SCHEMA_1,
+    TSB,
+    TSD,
+    TSL,
+    TSS,
+    TSW,
+    WINDOW_SIZE,
+    WINDOW_SIZE_MIN,
+    CompoundScalar,
+    K,
+    Size,
+    TimeSeriesSchema,
+    TSBm,
+    TSDm,
+    TSLm,
+    TSm,
+    TSSm,
+    V,
+    WindowSize,
+    make_schema,
+    schema_of_scalar,
+    type_name,
+)
+from mainspring.graph._wiring import (
+    Input,
+    PassivePort,
+    WiringNode,
+    WiringPort,
+    const_of,
+    nothing_of,
+    plain,
+    register_port_operator,
+)
+from mainspring.graph.operators._enums import CmpResult, DivideByZero
+
+Output = TS_OUT
+
+__all__ = [
+    "AUTO_RESOLVE",
+    "CLOCK",
+    "COMPOUND_SCALAR",
+    "K_1",
+    "LOGGER",
+    "MIN_TD",
+    "NUMBER",
+    "OUT",
+    "REF",
+    "REMOVE",
+    "SCALAR",
+    "SCHEDULER",
+    "SIGNAL",
+    "SIZE",
+    "STATE",
+    "TIME_SERIES_TYPE",
+    "TIME_SERIES_TYPE_1",
+    "TS",
+    "TSB",
+    "TSD",
+    "TSD_OUT",
+    "TSL",
+    "TSS",
+    "TSS_OUT",
+    "TSW",
+    "TS_OUT",
+    "TS_SCHEMA",
+    "TS_SCHEMA_1",
+    "WINDOW_SIZE",
+    "WINDOW_SIZE_MIN",
+    "CmpResult",
+    "CompoundScalar",
+    "DivideByZero",
+    "EvaluationEngineApi",
+    "K",
+    "NoOverloadError",
+    "Output",
+    "Param",
+    "Signature",
+    "Size",
+    "TSBm",
+    "TSDm",
+    "TSLm",
+    "TSSm",
+    "TSm",
+    "TimeSeriesSchema",
+    "V",
+    "WindowSize",
+    "WiringError",
+    "annotated",
+    "bare_new",
+    "changed",
+    "compute_node",
+    "const_of",
+    "declare",
+    "generator",
+    "graph",
+    "is_dict",
+    "is_group",
+    "is_set",
+    "is_subclass",
+    "lifted",
+    "made_node",
+    "make_schema",
+    "native",
+    "native_node",
+    "nearest",
+    "nothing_of",
+    "register_port_operator",
+    "resolve_fields",
+    "schema_of_scalar",
+    "set_delta",
+    "sink_node",
+    "type_name",
+]
+
+# --- declaring --------------------------------------------------------------------------------------
+
+
+def declare(name: str, doc: str, inputs: tuple[str, ...] = ("ts",)) -> Operator:
+    """Return an operator with a name and nothing that overloads it yet.
+
+    ``inputs`` are the names by which ``map_``, ``reduce`` and the like give it its arguments.
+    """
+
+    def stand_in(*args: TIME_SERIES_TYPE) -> DEFAULT[OUT]: ...
+
+    stand_in.__name__ = stand_in.__qualname__ = name
+    stand_in.__doc__ = doc
+    stand_in.__module__ = "mainspring.graph.operators"
+    made = Operator(stand_in)
+    params = [Param(key, "ts", tp) for key, tp in zip(inputs, _INPUT_TYPES, strict=False)]
+    made.signature = Signature(name, params, OUT, OUT)
+    return made
+
+
+_INPUT_TYPES = (TIME_SERIES_TYPE, TIME_SERIES_TYPE_1, TIME_SERIES_TYPE_2, K)
+
+
+def annotated(function: Any, name: str, annotations: dict[str, Any]) -> Any:
+    """Name a function and give it its annotations."""
+    function.__name__ = function.__qualname__ = name
+    function.__annotations__ = annotations
+    return function
+
+
+# --- wiring -----------------------------------------------------------------------------------------
+
+
+def native_node(
+    name: str,
+    code: str,
+    inputs: list[tuple[str, Any, bool]],
+    output: Any,
+    *,
+    params: tuple[Any, ...] = (),
+    link: bool = False,
+) -> WiringPort:
+    """Wire a node of the kernel. An input is a name, a port, and whether its ticks evaluate the node."""
+    wired = [
+        Input(key, plain(port), active and not isinstance(port, PassivePort), 0)
+        for key, port, active in inputs
+    ]
+    node = WiringNode(name, code, "compute", output, wired, params=params, link=link)
+    return WiringPort(node, (), output)
+
+
+# Parameters of a function given to `made_node` that are not inputs, by name.
+_INJECTED: dict[str, tuple[str, Any]] = {
+    "output": ("output", None),
+    "state": ("state", STATE),
+    "scheduler": ("scheduler", SCHEDULER),
+}
+
+
+def made_node(
+    name: str, function: Callable[..., Any], inputs: Mapping[str, Any], output: Any, **options: Any
+) -> Any:
+    """Return a Python node for concrete types.
+
+    The function is called with the inputs in order; its parameters named ``output``, ``state`` and
+    ``scheduler`` are given the node's own.
+    """
+
+    def node(*views):
+        return function(*views)
+
+    node.__name__ = node.__qualname__ = name
+    node.__doc__ = function.__doc__
+    params = [Param(key, "ts", tp) for key, tp in inputs.items()]
+    for key in list(inspect.signature(function).parameters)[len(params) :]:
+        kind, annotation = _INJECTED[key]
+        params.append(Param(f"_{key}", kind, None, None, annotation=annotation))
+    return PythonNode(node, "compute_node", signature=Signature(name, params, output), **options)
+
+
+def lifted(value: Any) -> Any:
+    """Return a port: the value itself, or a constant of it."""
+    return value if is_port(value) else const(value)
+
+
+def changed(value: Any, output: Any) -> Any:
+    """Return the value if it is not what the output has, else None (no tick)."""
+    return None if output.valid and output.value == value else value
+
+
+# --- looking at types -------------------------------------------------------------------------------
+
+
+def is_subclass(tp: Any, base: type) -> bool:
+    """Whether a scalar type is a class derived from ``base``."""
+    return isinstance(tp, type) and issubclass(tp, base)
+
+
+def resolve_fields(scalar: Any) -> dict[str, Any]:
+    """Return the fields of a scalar class with their types; none for what has no fields."""
+    if isinstance(scalar, type) and dataclasses.is_dataclass(scalar):
+        hints = typing.get_type_hints(scalar)
+        return {field.name: hints[field.name] for field in dataclasses.fields(scalar)}
+    return dict(typing.get_type_hints(scalar)) if is_subclass(scalar, CompoundScalar) else {}
+
+
+def bare_new(cls: Any, values: dict[str, Any]) -> Any:
+    """Return an instance with some fields set and the others None, whatever its constructor asks."""
+    made = cls.__new__(cls)
+    for key in resolve_fields(cls):
+        object.__setattr__(made, key, values.get(key))
+    return made
+
+
+# --- looking at inputs ------------------------------------------------------------------------------
+
+
+def is_dict(ts: Any) -> bool:
+    """Whether an input or output is a dictionary over time."""
+    return type(ts).__name__ == "TimeSeries" and hasattr(ts, "key_set")
+
+
+def is_set(ts: Any) -> bool:
+    """Whether an input or output is a set over time."""
+    return type(ts).__name__ == "TimeSeries" and isinstance(ts.value, set | frozenset)
+
+
+def is_group(ts: Any) -> bool:
+    """Whether an input or output is a list or bundle over time."""
+    if type(ts).__name__ == "BundleTimeSeries":
+        return True
+    return type(ts).__name__ == "TimeSeries" and isinstance(ts.value, tuple | dict)

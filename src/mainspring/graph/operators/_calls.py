@@ -1,0 +1,140 @@
+"""Operators that are subscripted with what they make: ``convert[TS[str]](ts)`` and its kin."""
+
+from typing import Any
+
+from mainspring.graph.operators._base import (
+    OUT,
+    TS,
+    NoOverloadError,
+    WiringError,
+    lifted,
+    made_node,
+    type_name,
+)
+from mainspring.graph.operators._combine import collect_ports, combine_ports, emit_port
+from mainspring.graph.operators._convert import convert_ports
+from mainspring.graph.operators._names import convert_overloads
+
+
+class _Making:
+    """What the subscripted operators share: the target in brackets."""
+
+    __mainspring_operator__ = True
+    __name__ = ""
+
+    def __init__(self, target: Any = None) -> None:
+        self._target = target
+
+    def __getitem__(self, target: Any) -> Any:
+        if isinstance(target, slice):
+            target = target.stop
+        return type(self)(target)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.__name__}>"
+
+
+class Convert(_Making):
+    """``convert[TS[str]](ts)`` or ``convert(ts, TS[str])``: the same as another type.
+
+    Overload it with ``@compute_node(overloads=convert)``: what you add comes before what is built in.
+    """
+
+    __name__ = "convert"
+
+    def __call__(self, ts: Any, *ports: Any, to: Any = None, **kwargs: Any) -> Any:
+        found = [lifted(ts), *ports]
+        if (
+            to is None
+            and self._target is None
+            and len(found) == 2
+            and not hasattr(found[1], "output_type")
+        ):
+            to = found.pop()
+        target = self._target if to is None else to
+        if target is None:
+            raise WiringError("convert needs to know into what", hint="convert[TS[str]](ts)")
+        ports = [lifted(port) for port in found]
+        if convert_overloads.overloads:
+            try:
+                return convert_overloads[OUT:target](*ports, **kwargs)
+            except NoOverloadError:
+                pass
+        return convert_ports(target, ports)
+
+    def overload(self, node: Any) -> Any:
+        """Add a conversion; `@compute_node(overloads=convert)` calls this."""
+        return convert_overloads.overload(node)
+
+
+class Combine(_Making):
+    """``combine(a, b)``, ``combine(x=a, y=b)`` or ``combine[TS[Point]](x=a, y=b)``: several as one."""
+
+    __name__ = "combine"
+
+    def __call__(self, *args: Any, __strict__: bool | None = None, **kwargs: Any) -> Any:
+        return combine_ports(self._target, list(args), kwargs, __strict__)
+
+
+class Collect(_Making):
+    """``collect[TSS](ts)`` or ``collect[TSD](key, value)``: everything that ticked, gathered."""
+
+    __name__ = "collect"
+
+    def __call__(self, *ports: Any, reset: Any = None) -> Any:
+        if self._target is None:
+            raise WiringError("collect needs to know into what", hint="collect[TSS](ts)")
+        return collect_ports(self._target, [lifted(port) for port in ports], reset)
+
+
+class Emit(_Making):
+    """``emit(ts)``: the elements of each tick, one a cycle."""
+
+    __name__ = "emit"
+
+    def __call__(self, ts: Any) -> Any:
+        return emit_port(lifted(ts), self._target)
+
+
+class Cast:
+    """``cast_(float, ts)``: every value made into another type by calling it."""
+
+    __mainspring_operator__ = True
+    __name__ = "cast_"
+
+    def __call__(self, tp: Any, ts: Any) -> Any:
+        port = lifted(ts)
+        return made_node(
+            f"cast_{type_name(tp)}",
+            lambda one: tp(one.value),
+            {"ts": port.output_type.dereference()},
+            TS[tp],
+        )(port)
+
+
+class Downcast:
+    """``downcast_(Dog, ts)``: the same values as a more special type; another value is an error."""
+
+    __mainspring_operator__ = True
+    __name__ = "downcast_"
+
+    def __call__(self, tp: Any, ts: Any) -> Any:
+        port = lifted(ts)
+
+        def checked(one: Any) -> Any:
+            value = one.value
+            if not isinstance(value, tp):
+                raise TypeError(f"downcast_: {value!r} is not a {type_name(tp)}")
+            return value
+
+        return made_node(
+            f"downcast_{type_name(tp)}", checked, {"ts": port.output_type.dereference()}, TS[tp]
+        )(port)
+
+
+convert = Convert()
+combine = Combine()
+collect = Collect()
+emit = Emit()
+cast_ = Cast()
+downcast_ = Downcast()

@@ -1,0 +1,460 @@
+"""Dictionaries over time: keys turned, joined, split and looked up.
+
+What moves values from one key to another moves references, so a value's own ticks reach the reader without
+passing through the node. What compares or combines values reads them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mainspring.graph.operators._base import (
+    K_1,
+    REF,
+    REMOVE,
+    SCALAR,
+    SIZE,
+    TS,
+    TS_OUT,
+    TSD,
+    TSD_OUT,
+    TSL,
+    TSS,
+    TSS_OUT,
+    K,
+    V,
+    changed,
+    compute_node,
+    graph,
+    set_delta,
+)
+from mainspring.graph.operators._delta import whole
+from mainspring.graph.operators._names import (
+    bit_and,
+    bit_or,
+    bit_xor,
+    collapse_keys,
+    contains_,
+    difference,
+    eq_,
+    flip,
+    flip_keys,
+    getitem_,
+    intersection,
+    is_empty,
+    keys_,
+    len_,
+    make_tsd,
+    merge,
+    not_,
+    partition,
+    rekey,
+    sub_,
+    symmetric_difference,
+    uncollapse_keys,
+    union,
+    unpartition,
+    values_,
+)
+from mainspring.graph.operators._sets import _folded
+
+
+@compute_node(overloads=len_)
+def len_dict(ts: TSD[K, V], _output: TS_OUT[int] = None) -> TS[int]:
+    """The number of keys, when it changes."""
+    return changed(len(ts), _output)
+
+
+@compute_node(overloads=is_empty)
+def is_empty_dict(ts: TSD[K, V], _output: TS_OUT[bool] = None) -> TS[bool]:
+    """Whether there is no key, when it changes."""
+    return changed(len(ts) == 0, _output)
+
+
+@compute_node(overloads=not_)
+def not_dict(ts: TSD[K, V], _output: TS_OUT[bool] = None) -> TS[bool]:
+    """Whether there is no key, when it changes."""
+    return changed(len(ts) == 0, _output)
+
+
+@compute_node(overloads=contains_)
+def contains_key(ts: TSD[K, V], item: TS[K], _output: TS_OUT[bool] = None) -> TS[bool]:
+    """Whether the key is there: for every new key asked for, and when it comes or goes."""
+    found = item.value in ts
+    return found if item.modified else changed(found, _output)
+
+
+@compute_node(overloads=eq_)
+def eq_dicts(lhs: TSD[K, V], rhs: TSD[K, V]) -> TS[bool]:
+    """True when both have the same keys with equal values."""
+    return len(lhs) == len(rhs) and all(
+        key in rhs and item.value == rhs[key].value for key, item in lhs.items()
+    )
+
+
+@compute_node(overloads=eq_)
+def eq_dicts_nearly(lhs: TSD[K, TS[float]], rhs: TSD[K, TS[float]], epsilon: TS[float]) -> TS[bool]:
+    """True when both have the same keys with values no further apart than `epsilon`."""
+    return len(lhs) == len(rhs) and all(
+        key in rhs and abs(item.value - rhs[key].value) <= epsilon.value
+        for key, item in lhs.items()
+    )
+
+
+@graph(overloads=keys_)
+def keys_dict(ts: TSD[K, V]) -> TSS[K]:
+    """The keys."""
+    return ts.key_set
+
+
+@compute_node(overloads=keys_)
+def keys_frozen(
+    ts: TSD[SCALAR, V], _output: TS_OUT[frozenset[SCALAR]] = None
+) -> TS[frozenset[SCALAR]]:
+    """The keys as one value, when they change: `keys_[TS[frozenset[str]]](ts)`."""
+    return changed(frozenset(ts.keys()), _output)
+
+
+@compute_node(overloads=keys_)
+def keys_mapping(ts: TS[Mapping[K, SCALAR]]) -> TS[frozenset[K]]:
+    """The keys of the current mapping."""
+    return frozenset(ts.value)
+
+
+@compute_node(overloads=values_)
+def values_dict(ts: TSD[K, TS[SCALAR]], _output: TSS_OUT[SCALAR] = None) -> TSS[SCALAR]:
+    """The distinct values."""
+    has = dict.fromkeys(item.value for item in ts.valid_values())
+    had = list(_output.values()) if _output.valid else []
+    added = [value for value in has if not had or value not in _output]
+    removed = [value for value in had if value not in has]
+    if added or removed or not _output.valid:
+        return set_delta(added=added, removed=removed)
+    return None
+
+
+@compute_node(overloads=values_)
+def values_mapping(ts: TS[Mapping[K, SCALAR]]) -> TS[tuple[SCALAR, ...]]:
+    """The values of the current mapping."""
+    return tuple(ts.value.values())
+
+
+@compute_node(overloads=getitem_)
+def getitem_key(ts: TSD[K, REF[V]], key: TS[K], _output: TS_OUT[object] = None) -> REF[V]:
+    """The value of a key; nothing while the key is not there."""
+    if key.value in ts:
+        return ts[key.value].value
+    return None
+
+
+@compute_node(overloads=getitem_)
+def getitem_keys(
+    ts: TSD[K, REF[V]], key: TSS[K], _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The part of a dictionary under the given keys."""
+    change: dict[Any, Any] = {}
+    for item in _output.keys() if _output.valid else ():
+        if item not in key or item not in ts:
+            change[item] = REMOVE
+    for item in key.values():
+        if item in ts and (ts[item].modified or not _output.valid or item not in _output):
+            change[item] = ts[item].value
+    return change if change or not _output.valid else None
+
+
+@compute_node(overloads=getitem_)
+def getitem_mapping(ts: TS[Mapping[K, SCALAR]], key: TS[K]) -> TS[SCALAR]:
+    """The value of a key; no tick while the key is not there."""
+    return ts.value.get(key.value)
+
+
+@compute_node(overloads=getitem_)
+def getitem_mapping_default(
+    ts: TS[Mapping[K, SCALAR]], key: TS[K], default_value: TS[SCALAR]
+) -> TS[SCALAR]:
+    """The value of a key, or the default."""
+    return ts.value.get(key.value, default_value.value)
+
+
+@compute_node(overloads=merge, valid=())
+def merge_dicts(
+    *tsl: TSL[TSD[K, V], SIZE], disjoint: bool = False, _output: TSD_OUT[K, V] = None
+) -> TSD[K, V]:
+    """The keys of all; of several values for a key, the one that ticked, the leftmost first."""
+    change: dict[Any, Any] = {}
+    # order: of the arguments, then of the keys
+    for ts in tsl.values():
+        if not ts.modified:
+            continue
+        for key, item in ts.modified_items():
+            if key not in change and key in ts:
+                change[key] = (
+                    item.delta_value if key in _output and _output[key].valid else whole(item, None)
+                )
+        for key in ts.removed_keys():
+            change.setdefault(key, REMOVE)
+    for key, item in list(change.items()):
+        if item is not REMOVE:
+            continue
+        left = next(
+            (ts[key] for ts in tsl.values() if ts.valid and key in ts and ts[key].valid), None
+        )
+        if left is not None:
+            there = key in _output and _output[key].valid
+            if there and _output[key].value == left.value:
+                del change[key]
+            else:
+                change[key] = whole(left, _output[key] if there else None)
+        elif key not in _output:
+            del change[key]
+    return change if change or not _output.valid else None
+
+
+@graph(overloads=bit_or)
+def or_dicts(lhs: TSD[K, V], rhs: TSD[K, V]) -> TSD[K, V]:
+    """The keys of either."""
+    return merge(lhs, rhs)
+
+
+@graph(overloads=union)
+def union_dicts(*ts: TSL[TSD[K, V], SIZE]) -> TSD[K, V]:
+    """The keys of any."""
+    return merge(*ts)
+
+
+@graph(overloads=intersection)
+def intersection_dicts(*ts: TSL[TSD[K, V], SIZE]) -> TSD[K, V]:
+    """The keys of all, with the values of the first."""
+    return _folded(bit_and, ts)
+
+
+@graph(overloads=symmetric_difference)
+def symmetric_difference_dicts(*ts: TSL[TSD[K, V], SIZE]) -> TSD[K, V]:
+    """The keys of an odd number of the dictionaries."""
+    return _folded(bit_xor, ts)
+
+
+@graph(overloads=difference)
+def difference_dicts(lhs: TSD[K, V], rhs: TSD[K, V]) -> TSD[K, V]:
+    """The keys of the first that are not in the second."""
+    return sub_(lhs, rhs)
+
+
+def _selected(output: Any, lhs: Any, rhs: Any, choose: Any) -> Any:
+    """Change the output so that each key has the reference `choose(in lhs, in rhs)` picks."""
+    touched: dict[Any, None] = {}
+    for ts in (lhs, rhs):
+        if not output.valid:
+            touched.update(dict.fromkeys(ts.keys()))
+        elif ts.modified:
+            touched.update(dict.fromkeys(ts.modified_keys()))
+            touched.update(dict.fromkeys(ts.removed_keys()))
+    change: dict[Any, Any] = {}
+    for key in touched:
+        source = choose(key in lhs, key in rhs)
+        if source is not None:
+            item = (lhs, rhs)[source][key]
+            if item.modified or not output.valid or key not in output:
+                change[key] = item.value
+        elif output.valid and key in output:
+            change[key] = REMOVE
+    return change if change or not output.valid else None
+
+
+@compute_node(overloads=bit_and)
+def and_dicts(
+    lhs: TSD[K, REF[V]], rhs: TSD[K, REF[V]], _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The keys of both, with the values of the first."""
+    return _selected(_output, lhs, rhs, lambda left, right: 0 if left and right else None)
+
+
+@compute_node(overloads=sub_)
+def sub_dicts(
+    lhs: TSD[K, REF[V]], rhs: TSD[K, REF[V]], _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The keys of the first that are not in the second."""
+    return _selected(_output, lhs, rhs, lambda left, right: 0 if left and not right else None)
+
+
+@compute_node(overloads=bit_xor)
+def xor_dicts(
+    lhs: TSD[K, REF[V]], rhs: TSD[K, REF[V]], _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The keys of one alone."""
+    return _selected(
+        _output, lhs, rhs, lambda left, right: None if left == right else (0 if left else 1)
+    )
+
+
+@compute_node(overloads=flip, requires=lambda _, scalars: scalars["unique"])
+def flip_unique(
+    ts: TSD[K, TS[K_1]], unique: bool = True, _output: TSD_OUT[K_1, TS[K]] = None
+) -> TSD[K_1, TS[K]]:
+    """Values become keys. A value that two keys have keeps the later one."""
+    turned = {item.value: key for key, item in ts.valid_items()}
+    had = _output.value if _output.valid else {}
+    change: dict[Any, Any] = {key: REMOVE for key in had if key not in turned}
+    change.update((key, item) for key, item in turned.items() if key not in had or had[key] != item)
+    return change if change or not _output.valid else None
+
+
+@compute_node(overloads=flip, requires=lambda _, scalars: not scalars["unique"])
+def flip_many(
+    ts: TSD[K, TS[K_1]], unique: bool, _output: TSD_OUT[K_1, TSS[K]] = None
+) -> TSD[K_1, TSS[K]]:
+    """Values become keys, each with the set of the keys that have it."""
+    turned: dict[Any, dict[Any, None]] = {}
+    for key, item in ts.valid_items():
+        turned.setdefault(item.value, {})[key] = None
+    change: dict[Any, Any] = {}
+    for value in _output.keys() if _output.valid else ():
+        if value not in turned:
+            change[value] = REMOVE
+    for value, keys in turned.items():
+        had = list(_output[value].values()) if _output.valid and value in _output else []
+        added = [key for key in keys if key not in had]
+        removed = [key for key in had if key not in keys]
+        if added or removed:
+            change[value] = set_delta(added=added, removed=removed)
+    return change if change or not _output.valid else None
+
+
+def _restructured(
+    output: Any, depth: int, wanted: dict[Any, Any], remove_empty: bool = True
+) -> Any:
+    """The change that gives the output the wanted references, `depth` levels of keys deep."""
+    change: dict[Any, Any] = {}
+    for key in output.keys() if output.valid else ():
+        if key not in wanted:
+            change[key] = REMOVE
+    for key, item in wanted.items():
+        there = output.valid and key in output
+        if depth > 1:
+            if not there:
+                change[key] = item
+            else:
+                inner = _restructured(output[key], depth - 1, item)
+                if inner:
+                    change[key] = inner
+        elif not there or output[key].value != item:
+            change[key] = item
+    return change if change or not output.valid else None
+
+
+@compute_node(overloads=flip_keys)
+def flip_keys_dict(
+    ts: TSD[K, TSD[K_1, REF[V]]], _output: TSD_OUT[K_1, TSD[K, REF[V]]] = None
+) -> TSD[K_1, TSD[K, REF[V]]]:
+    """Outer keys become inner ones and inner keys outer ones."""
+    wanted: dict[Any, dict[Any, Any]] = {}
+    for outer, items in ts.valid_items():
+        for inner, item in items.valid_items():
+            wanted.setdefault(inner, {})[outer] = item.value
+    return _restructured(_output, 2, wanted)
+
+
+@compute_node(overloads=collapse_keys)
+def collapse_keys_dict(
+    ts: TSD[K, TSD[K_1, REF[V]]], _output: TSD_OUT[tuple[K, K_1], REF[V]] = None
+) -> TSD[tuple[K, K_1], REF[V]]:
+    """Two levels of keys become one of pairs."""
+    wanted = {
+        (outer, inner): item.value
+        for outer, items in ts.valid_items()
+        for inner, item in items.valid_items()
+    }
+    return _restructured(_output, 1, wanted)
+
+
+@compute_node(overloads=uncollapse_keys)
+def uncollapse_keys_dict(
+    ts: TSD[tuple[K, K_1], REF[V]],
+    remove_empty: bool = True,
+    _output: TSD_OUT[K, TSD[K_1, REF[V]]] = None,
+) -> TSD[K, TSD[K_1, REF[V]]]:
+    """Pairs of keys become two levels; an outer key without any goes, or stays empty."""
+    wanted: dict[Any, dict[Any, Any]] = {}
+    if not remove_empty and _output.valid:
+        wanted.update((outer, {}) for outer in list(_output.keys()))
+    for (outer, inner), item in ts.valid_items():
+        wanted.setdefault(outer, {})[inner] = item.value
+    return _restructured(_output, 2, wanted)
+
+
+@compute_node(overloads=rekey)
+def rekey_dict(
+    ts: TSD[K, REF[V]], new_keys: TSD[K, TS[K_1]], _output: TSD_OUT[K_1, REF[V]] = None
+) -> TSD[K_1, REF[V]]:
+    """Each value under its key's new key; a key without a new one is left out."""
+    wanted = {
+        new_keys[key].value: item.value
+        for key, item in ts.valid_items()
+        if key in new_keys and new_keys[key].valid
+    }
+    return _restructured(_output, 1, wanted)
+
+
+@compute_node(overloads=rekey)
+def rekey_dict_many(
+    ts: TSD[K, REF[V]], new_keys: TSD[K, TSS[K_1]], _output: TSD_OUT[K_1, REF[V]] = None
+) -> TSD[K_1, REF[V]]:
+    """Each value under each of its key's new keys."""
+    wanted = {
+        new_key: item.value
+        for key, item in ts.valid_items()
+        if key in new_keys and new_keys[key].valid
+        for new_key in new_keys[key].values()
+    }
+    return _restructured(_output, 1, wanted)
+
+
+@compute_node(overloads=partition)
+def partition_dict(
+    ts: TSD[K, REF[V]],
+    partitions: TSD[K, TS[K_1]],
+    _output: TSD_OUT[K_1, TSD[K, REF[V]]] = None,
+) -> TSD[K_1, TSD[K, REF[V]]]:
+    """A dictionary for each part, of the keys that belong to it."""
+    wanted: dict[Any, dict[Any, Any]] = {}
+    if _output.valid:
+        wanted.update((part, {}) for part in list(_output.keys()))
+    for key, item in ts.valid_items():
+        if key in partitions and partitions[key].valid:
+            wanted.setdefault(partitions[key].value, {})[key] = item.value
+    return _restructured(_output, 2, wanted)
+
+
+@compute_node(overloads=unpartition)
+def unpartition_dict(
+    ts: TSD[K_1, TSD[K, REF[V]]], _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The keys of all parts in one dictionary."""
+    wanted = {key: item.value for _, items in ts.valid_items() for key, item in items.valid_items()}
+    return _restructured(_output, 1, wanted)
+
+
+@compute_node(overloads=make_tsd)
+def make_tsd_one(key: TS[K], value: V, _output: TSD_OUT[K, V] = None) -> TSD[K, V]:
+    """A dictionary of the value under each key there has been; the last one is kept up to date."""
+    return {
+        key.value: value.delta_value
+        if value.modified and key.value in _output
+        else whole(value, None)
+    }
+
+
+@compute_node(overloads=make_tsd, valid=("key", "value"))
+def make_tsd_removable(
+    key: TS[K], value: V, remove_key: TS[bool], _output: TSD_OUT[K, V] = None
+) -> TSD[K, V]:
+    """A dictionary of one key, which goes while `remove_key` ticks true."""
+    change: dict[Any, Any] = {}
+    for old in _output.keys() if _output.valid else ():
+        if old != key.value:
+            change[old] = REMOVE
+    if remove_key.valid and remove_key.modified and remove_key.value:
+        if _output.valid and key.value in _output:
+            change[key.value] = REMOVE
+    elif value.modified or key.modified:
+        change[key.value] = whole(value, None) if key.value not in _output else value.delta_value
+    return change or None

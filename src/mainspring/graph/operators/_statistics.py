@@ -1,0 +1,244 @@
+"""Statistics over the elements of a collection, a window or several time series, and running ones.
+
+Running sums, means, spreads, extremes, differences and counts of numbers are native (``_native.py``). A
+collection is gone over whenever it ticks; a list or dictionary counts the elements that have a value.
+"""
+
+import math
+import operator as python
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from mainspring.graph.operators._base import (
+    NUMBER,
+    SCALAR,
+    SIZE,
+    STATE,
+    TS,
+    TSD,
+    TSL,
+    TSS,
+    DivideByZero,
+    K,
+    TSLm,
+    TSm,
+    compute_node,
+)
+from mainspring.graph.operators._names import (
+    max_,
+    mean,
+    min_,
+    pct_change,
+    std,
+    sum_,
+    var,
+)
+
+
+def mean_of(values: Iterable[Any]) -> float:
+    """Return the mean; of nothing, NaN."""
+    kept = list(values)
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def variance_of(values: Iterable[Any], ddof: int = 1) -> float:
+    """Return the variance; of too few values, 0."""
+    kept = [float(value) for value in values]
+    if len(kept) <= ddof or not kept:
+        return 0.0
+    centre, squares = 0.0, 0.0
+    for count, value in enumerate(kept, 1):
+        off = value - centre
+        centre += off / count
+        squares += off * (value - centre)
+    return squares / (len(kept) - ddof)
+
+
+def deviation_of(values: Iterable[Any], ddof: int = 1) -> float:
+    """Return the standard deviation; of too few values, 0."""
+    return math.sqrt(variance_of(values, ddof))
+
+
+def least_of(values: Iterable[Any]) -> Any:
+    """Return the least value; of nothing, no tick."""
+    return min(values, default=None)
+
+
+def greatest_of(values: Iterable[Any]) -> Any:
+    """Return the greatest value; of nothing, no tick."""
+    return max(values, default=None)
+
+
+Reduction = Callable[[Iterable[Any]], Any]
+
+# operator, function, does the result have the type of the elements?, the types of number it takes
+REDUCTIONS: list[tuple[Any, Reduction, bool, tuple[Any, ...]]] = [
+    (min_, least_of, True, (SCALAR,)),
+    (max_, greatest_of, True, (SCALAR,)),
+    (sum_, sum, True, (int, float)),
+    (mean, mean_of, False, (int, float)),
+    (std, deviation_of, False, (int, float)),
+    (var, variance_of, False, (int, float)),
+]
+
+
+def _collection(overloaded: Any, function: Reduction, kind: Any, out: Any, read: Any) -> None:
+    def node(ts):
+        return function(read(ts))
+
+    _declare(node, overloaded, {"ts": kind, "return": TS[out]})
+
+
+def _collection_or(overloaded: Any, function: Reduction, kind: Any, out: Any, read: Any) -> None:
+    def node(ts, default_value):
+        values = list(read(ts))
+        return function(values) if values else default_value.value
+
+    _declare(node, overloaded, {"ts": kind, "default_value": TS[out], "return": TS[out]})
+
+
+def _declare(node: Any, overloaded: Any, annotations: dict[str, Any]) -> None:
+    node.__name__ = node.__qualname__ = f"{overloaded.__name__.strip('_')}_of_collection"
+    node.__annotations__ = annotations
+    compute_node(node, overloads=overloaded)
+
+
+def _of_scalar(ts: Any) -> Any:
+    return ts.value
+
+
+def _of_set(ts: Any) -> Any:
+    return ts.values()
+
+
+def _of_mapping(ts: Any) -> Any:
+    return ts.value.values()
+
+
+def _of_children(ts: Any) -> Any:
+    return [item.value for item in ts.valid_values()]
+
+
+for overloaded, function, same, kinds in REDUCTIONS:
+    for kind in kinds:
+        out = kind if same else float
+        for collection, read in (
+            (TS[tuple[kind, ...]], _of_scalar),
+            (TS[frozenset[kind]], _of_scalar),
+            (TS[Mapping[K, kind]], _of_mapping),
+            (TSS[kind], _of_set),
+            (TSD[K, TS[kind]], _of_children),
+            (TSL[TS[kind], SIZE], _of_children),
+        ):
+            if overloaded is mean and isinstance(collection, TSLm):
+                continue
+            _collection(overloaded, function, collection, out, read)
+            # A list or set and a value are the two sides of `+` and the like, not this.
+            if isinstance(collection, TSm) or (same and collection == TSS[kind] and kind is SCALAR):
+                _collection_or(overloaded, function, collection, out, read)
+
+
+@compute_node(
+    overloads=pct_change,
+    requires=lambda _, scalars: scalars["period"] > 0 or "the period must be positive",
+)
+def pct_change_number(
+    ts: TS[NUMBER],
+    period: int = 1,
+    divide_by_zero: DivideByZero = DivideByZero.ERROR,
+    _state: STATE = None,
+) -> TS[float]:
+    """The change since so many ticks ago, as a fraction of the value then."""
+    kept = _state.kept
+    kept.append(float(ts.value))
+    if len(kept) <= period:
+        return None
+    before = kept.popleft()
+    if before == 0.0:
+        return by_zero(divide_by_zero, "pct_change")
+    return kept[-1] / before - 1.0
+
+
+@pct_change_number.start
+def pct_change_start(_state: STATE) -> None:
+    """Begin with nothing kept."""
+    _state.kept = deque()
+
+
+def by_zero(rule: DivideByZero, name: str) -> float | None:
+    """Return what a rule gives for a zero divisor; None for no tick."""
+    if rule is DivideByZero.ERROR:
+        raise ZeroDivisionError(f"{name}: division by zero")
+    return {
+        DivideByZero.NAN: math.nan,
+        DivideByZero.INF: math.inf,
+        DivideByZero.NONE: None,
+        DivideByZero.ZERO: 0.0,
+        DivideByZero.ONE: 1.0,
+    }[rule]
+
+
+def quantile_of(values: Iterable[Any], q: float, method: str = "linear") -> float:
+    """Return a quantile, between values as the method says."""
+    if not 0.0 <= q <= 1.0:
+        raise ValueError(f"quantile: q must be between 0 and 1, not {q}")
+    kept = sorted(float(value) for value in values)
+    if not kept:
+        raise ValueError("quantile: there are no values")
+    place = q * (len(kept) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(kept) - 1)
+    over = place - low
+    if method == "linear":
+        return kept[low] + (kept[high] - kept[low]) * over
+    if method == "lower":
+        return kept[low]
+    if method == "higher":
+        return kept[high if over > 0.0 else low]
+    if method == "midpoint":
+        return kept[low] if over == 0.0 else (kept[low] + kept[high]) / 2.0
+    if method == "nearest":
+        return kept[low if over < 0.5 or (over == 0.5 and low % 2 == 0) else high]
+    raise ValueError(f"quantile: no method {method!r}; linear, lower, higher, midpoint or nearest")
+
+
+def span_to_alpha(span: float) -> float:
+    """Return the weight of a new value for an `ewma` over a span of ticks."""
+    if span < 1.0:
+        raise ValueError(f"span_to_alpha: the span must be at least 1, not {span}")
+    return 2.0 / (span + 1.0)
+
+
+def center_of_mass_to_alpha(com: float) -> float:
+    """Return the weight of a new value for an `ewma` with a centre of mass."""
+    if com <= 0.0:
+        raise ValueError(f"center_of_mass_to_alpha: the centre of mass must be positive, not {com}")
+    return 1.0 / (com + 1.0)
+
+
+def _running(overloaded: Any, better: Callable[[Any, Any], bool], kind: Any) -> None:
+    def node(ts, _output=None):
+        value = ts.value
+        return value if not _output.valid or better(value, _output.value) else None
+
+    _declare(node, overloaded, {"ts": TS[kind], "return": TS[kind]})
+
+
+for kind in (bool, str, date, datetime, timedelta):
+    _running(min_, python.lt, kind)
+    _running(max_, python.gt, kind)
+
+
+def mean_of_places(ts: Any) -> float:
+    """Return the mean of a list over all its places, one without a value counting as zero."""
+    return sum(item.value for item in ts.valid_values()) / len(ts)
+
+
+for kind in (int, float):
+
+    def mean_of_list(ts):
+        return mean_of_places(ts)
+
+    _declare(mean_of_list, mean, {"ts": TSL[TS[kind], SIZE], "return": TS[float]})

@@ -1,0 +1,246 @@
+"""The last values: as a window (TSW), as a bundle of values and times, and statistics over a window."""
+
+import math
+from collections import deque
+from datetime import datetime, timedelta
+from typing import Any, Generic
+
+from mainspring.graph.operators._base import (
+    CLOCK,
+    NUMBER,
+    SCALAR,
+    SCHEDULER,
+    SIGNAL,
+    STATE,
+    TS,
+    TS_OUT,
+    TSB,
+    TSW,
+    WINDOW_SIZE,
+    WINDOW_SIZE_MIN,
+    EvaluationEngineApi,
+    Output,
+    TimeSeriesSchema,
+    WindowSize,
+    WiringError,
+    changed,
+    compute_node,
+    graph,
+)
+from mainspring.graph.operators._names import (
+    len_,
+    max_,
+    mean,
+    min_,
+    quantile,
+    rolling_average,
+    std,
+    sum_,
+    to_window,
+    window,
+)
+from mainspring.graph.operators._statistics import deviation_of, mean_of, quantile_of
+
+
+@compute_node
+def into_window(ts: TS[SCALAR]) -> TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN]:
+    """Keep the last values."""
+    return ts.value
+
+
+@compute_node(valid=("ts",))
+def into_window_until_reset(
+    ts: TS[SCALAR], reset: SIGNAL, _output: Output[TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN]] = None
+) -> TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN]:
+    """Keep the last values since the reset ticked."""
+    if reset.modified:
+        _output.clear()
+    return ts.value if ts.modified else None
+
+
+def _sizes(period: Any, least: Any) -> tuple[Any, Any]:
+    zero = timedelta() if isinstance(period, timedelta) else 0
+    least = period if least is None else least
+    if period <= zero:
+        raise WiringError(
+            f"to_window: the period must be positive, not {period}",
+            hint="give the number of ticks, or the span of time, to keep",
+        )
+    if least < zero or least > period:
+        raise WiringError(
+            f"to_window: the least size must be between 0 and the period, {period}; it is {least}"
+        )
+    return WindowSize[period], WindowSize[least]
+
+
+def _to_window(ts: Any, period: Any, least: Any, reset: Any) -> Any:
+    size, minimum = _sizes(period, least)
+    node = into_window if reset is None else into_window_until_reset
+    ports = (ts,) if reset is None else (ts, reset)
+    return node[WINDOW_SIZE:size, WINDOW_SIZE_MIN:minimum](*ports)
+
+
+@graph(overloads=to_window)
+def to_window_ticks(
+    ts: TS[SCALAR], period: int, min_window_period: int = None, reset: SIGNAL = None
+):
+    """Keep so many of the last values; valid from `min_window_period` values on."""
+    return _to_window(ts, period, min_window_period, reset)
+
+
+@graph(overloads=to_window)
+def to_window_time(
+    ts: TS[SCALAR], period: timedelta, min_window_period: timedelta = None, reset: SIGNAL = None
+):
+    """Keep the values of a span of time; valid once `min_window_period` of it has passed."""
+    return _to_window(ts, period, min_window_period, reset)
+
+
+class Buffered(TimeSeriesSchema, Generic[SCALAR]):
+    """The last values and when they ticked."""
+
+    buffer: TS[tuple[SCALAR, ...]]
+    index: TS[tuple[datetime, ...]]
+
+
+@compute_node(overloads=window)
+def window_ticks(
+    ts: TS[SCALAR],
+    period: int,
+    min_window_period: int = None,
+    _state: STATE = None,
+    _clock: CLOCK = None,
+) -> TSB[Buffered[SCALAR]]:
+    """Keep so many of the last values, with their times, as two tuples."""
+    kept = _state.kept
+    kept.append((_clock.evaluation_time, ts.value))
+    if len(kept) < (period if min_window_period is None else min_window_period):
+        return None
+    return _buffered(kept)
+
+
+@window_ticks.start
+def window_ticks_start(period: int, _state: STATE) -> None:
+    """Begin with nothing kept."""
+    _state.kept = deque(maxlen=period)
+
+
+@compute_node(overloads=window)
+def window_time(
+    ts: TS[SCALAR],
+    period: timedelta,
+    min_window_period: timedelta = None,
+    _state: STATE = None,
+    _clock: CLOCK = None,
+    _api: EvaluationEngineApi = None,
+) -> TSB[Buffered[SCALAR]]:
+    """Keep the values of a span of time, with their times, as two tuples."""
+    now, kept = _clock.evaluation_time, _state.kept
+    kept.append((now, ts.value))
+    while kept[0][0] < now - period:
+        kept.popleft()
+    least = period if min_window_period is None else min_window_period
+    if now - _api.start_time < least:
+        return None
+    return _buffered(kept)
+
+
+@window_time.start
+def window_time_start(_state: STATE) -> None:
+    """Begin with nothing kept."""
+    _state.kept = deque()
+
+
+def _buffered(kept: Any) -> Any:
+    return {"buffer": tuple(value for _, value in kept), "index": tuple(when for when, _ in kept)}
+
+
+def _over_window(overloaded: Any, function: Any, kind: Any, out: Any, full: bool) -> None:
+    def node(ts):
+        return function(ts.value)
+
+    node.__name__ = node.__qualname__ = f"{overloaded.__name__.strip('_')}_of_window"
+    node.__annotations__ = {"ts": TSW[kind, WINDOW_SIZE, WINDOW_SIZE_MIN], "return": TS[out]}
+    compute_node(node, overloads=overloaded, **({"all_valid": ("ts",)} if full else {}))
+
+
+for number in (int, float):
+    _over_window(sum_, lambda values: sum(values), number, number, False)
+    _over_window(mean, mean_of, number, float, True)
+_over_window(min_, min, SCALAR, SCALAR, True)
+_over_window(max_, max, SCALAR, SCALAR, True)
+
+
+@compute_node(overloads=len_)
+def len_window(
+    ts: TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN], _output: TS_OUT[int] = None
+) -> TS[int]:
+    """How many values are kept, when it changes."""
+    return changed(len(ts.value), _output)
+
+
+@compute_node(overloads=quantile, all_valid=("a",))
+def quantile_window(
+    a: TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN],
+    q: TS[float],
+    method: str = "linear",
+    keepdims: bool = False,
+) -> TS[float]:
+    """A quantile of the values kept, between two of them as `method` says."""
+    return quantile_of(a.value, q.value, method)
+
+
+@compute_node(overloads=std, all_valid=("ts",))
+def std_window(ts: TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN], ddof: int = 0) -> TS[float]:
+    """The standard deviation of the values kept (of the population, unless `ddof` says else)."""
+    return deviation_of(ts.value, ddof)
+
+
+@compute_node(overloads=rolling_average)
+def rolling_average_ticks(
+    ts: TS[NUMBER], period: int, min_window_period: int = None, _state: STATE = None
+) -> TS[float]:
+    """The mean of so many of the last values."""
+    kept = _state.kept
+    kept.append(ts.value)
+    _state.count += 1
+    if _state.count <= period if min_window_period is None else _state.count < min_window_period:
+        return None
+    return sum(kept) / len(kept)
+
+
+@rolling_average_ticks.start
+def rolling_average_ticks_start(period: int, _state: STATE) -> None:
+    """Begin with nothing kept."""
+    if period < 1:
+        raise ValueError(f"rolling_average: the period must be positive, not {period}")
+    _state.kept = deque(maxlen=period)
+    _state.count = 0
+
+
+@compute_node(overloads=rolling_average)
+def rolling_average_time(
+    ts: TS[NUMBER],
+    period: timedelta,
+    min_window_period: timedelta = None,
+    _state: STATE = None,
+    _clock: CLOCK = None,
+    _scheduler: SCHEDULER = None,
+    _api: EvaluationEngineApi = None,
+) -> TS[float]:
+    """The mean of the values of a span of time, said again as values leave it."""
+    now, kept = _clock.evaluation_time, _state.kept
+    if ts.modified:
+        kept.append((now, ts.value))
+        _scheduler.schedule(now + period)
+    while kept and kept[0][0] <= now - period:
+        kept.popleft()
+    if now - _api.start_time < period:
+        return None
+    return sum(value for _, value in kept) / len(kept) if kept else math.nan
+
+
+@rolling_average_time.start
+def rolling_average_time_start(_state: STATE) -> None:
+    """Begin with nothing kept."""
+    _state.kept = deque()
