@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
+import threading
 
 import msgspec
 import numpy as np
@@ -113,6 +117,25 @@ def test_capacity_is_an_error_that_names_the_knob():
         world.spawn()
     world.destroy("ent_5")
     assert world.spawn().id == "ent_1001"
+
+
+def test_rationed_address_space_makes_a_smaller_world():
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "from mainspring.world import World\n"
+        "worlds = [World() for _ in range(3)]\n"
+        "for n in range(8): worlds[0].component(f'c{n}', shape=4)\n"
+        "worlds[0].spawn_many(100_000, position=(1, 2, 3))\n"
+        "print(len(worlds[0]), worlds[0].column('position').sum())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.stdout == "100000 600000.0\n", done.stderr
 
 
 # ---- columns -------------------------------------------------------------------------------
@@ -404,8 +427,6 @@ def test_many_different_tags_do_not_pile_up(world: World):
 
 
 def test_other_threads_may_not_write(world: World):
-    import threading
-
     world.spawn()
     errors: list[BaseException] = []
 

@@ -67,6 +67,7 @@ class EntityTable:
         self._tag_codes = Rows(np.dtype(np.int32), (), entities_max, 0)
         self._tag_sets = TagSets()
         self._stores: list[Rows] = [self._numbers, self._tag_codes]
+        self._room = min(store.rows_max for store in self._stores)
         self._forget: list[Callable[[int], None]] = []
         self._rows = 0  # holes included
         self._holes = 0
@@ -91,7 +92,7 @@ class EntityTable:
         if self._holes > _HOLES_MIN and self._holes > self._rows // 2:
             self.close_up()
         first_row, end = self._rows, self._rows + count
-        room = min(store.rows_max for store in self._stores)
+        room = self._room
         if end > room and self._holes:
             self.close_up()
             first_row, end = self._rows, self._rows + count
@@ -288,8 +289,14 @@ class EntityTable:
     def attach(self, store: Rows) -> None:
         """From now on `store` has a row for each entity; those there are get the default."""
         self.close_up()
-        store.clear(0, self._rows)
+        if store.rows_max < self._rows:
+            raise CapacityError(
+                f"no address space for another column of {self._rows} entities",
+                hint="raise the limit on virtual memory (ulimit -v)",
+            )
         self._stores.append(store)
+        self._room = min(self._room, store.rows_max)
+        store.clear(0, self._rows)
 
     def on_destroy(self, forget: Callable[[int], None]) -> None:
         """`forget(number)` is called for each entity that is destroyed."""
