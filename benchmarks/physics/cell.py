@@ -6,6 +6,7 @@ same times; it has no world, no state that can be saved, and its own arithmetic 
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -61,8 +62,8 @@ def by_hand() -> Callable[[], object]:
                 q = data.qpos[positions] + random.normal(0, 0.0002, 6)
                 v = data.qvel[dofs] + random.normal(0, 0.0002, 6)
                 data.mocap_pos[marker] = target_at(now)
-                angle, away = -2.4 + 0.55 * now, 1.9 + 0.9 * np.cos(0.9 * now)
-                data.mocap_pos[visitor] = (away * np.cos(angle), away * np.sin(angle), 0.85)
+                angle, away = -2.4 + 0.55 * now, 1.9 + 0.9 * math.cos(0.9 * now)
+                data.mocap_pos[visitor] = (away * math.cos(angle), away * math.sin(angle), 0.85)
                 found = ik.solve(target_at(now + 0.02), Tracker.DOWN, start=state["joints"])
                 speed = (found.positions - state["joints"]) / 0.02
                 state["joints"] = found.positions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ def target_at(seconds: float) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The point to follow: a slow figure over the table."""
     return np.array(
         [
-            0.50 + 0.08 * np.sin(1.3 * seconds),
-            0.28 * np.sin(0.8 * seconds),
-            0.75 + 0.10 * np.sin(2.1 * seconds),
+            0.50 + 0.08 * math.sin(1.3 * seconds),
+            0.28 * math.sin(0.8 * seconds),
+            0.75 + 0.10 * math.sin(2.1 * seconds),
         ]
     )
 
@@ -65,7 +66,7 @@ class Tracker(Script):
         """One step of control."""
         now = self.context.time / 1e9
         target = target_at(now)
-        self.error = float(np.linalg.norm(self._arm.tool() - target))
+        self.error = math.dist(self._arm.tool(), target)
         self._arm.write_poses("target", target)
         # The servo holds for a step: aim at where the target will be at its end.
         found = self._ik.solve(target_at(now + ts), self.DOWN, start=self.joints)
@@ -89,7 +90,7 @@ class Visitor(Script):
         """One step."""
         now = self.context.time / 1e9
         angle = -2.4 + 0.55 * now
-        away = 1.9 + 0.9 * np.cos(0.9 * now)
+        away = 1.9 + 0.9 * math.cos(0.9 * now)
         arm = self.scene.subsystems["arm"]
         assert isinstance(arm, Arm)
-        arm.write_poses("visitor", (away * np.cos(angle), away * np.sin(angle), 0.85))
+        arm.write_poses("visitor", (away * math.cos(angle), away * math.sin(angle), 0.85))

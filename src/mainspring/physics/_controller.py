@@ -154,10 +154,11 @@ class PdController(Controller):
         if self._sensor is None:
             position = solver.joint_positions()[columns]
             velocity = solver.joint_velocities()[columns]
-        elif self._sensor.valid:
-            position, velocity = self._sensor.positions, self._sensor.velocities
         else:
-            return  # nothing measured yet: nothing commanded yet
+            reading = self._sensor.reading
+            if reading is None:
+                return  # nothing measured yet: nothing commanded yet
+            position, velocity = reading.value[: len(columns)], reading.value[len(columns) :]
         wanted = self.kp * (self.target - position) + self.kd * (self.target_velocity - velocity)
         if self._compensate == "dynamics":
             forces = solver.inverse_dynamics(columns, wanted + self.target_acceleration)

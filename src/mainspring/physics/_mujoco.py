@@ -73,6 +73,7 @@ class MuJoCo(Solver):
         self._roots = m.body_rootid[1:].astype(np.intp)
         self._mocap: list[int] = m.body_mocapid[1:].tolist()
         self._ghosts = _only_ghosts(mj, m)
+        self._scratch = np.zeros((2, m.nv))
         self._rays = _RayBuffers(0)
         self._probe: Any = None
         self._begin()
@@ -264,13 +265,14 @@ class MuJoCo(Solver):
         passive (springs, damping) accounted for, and nothing touched."""
         if self._stale:
             self.refresh()
-        wanted, needed = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        wanted, needed = self._scratch
         at = self._dof_at[columns]
+        wanted.fill(0.0)
         wanted[at] = acceleration
         self._mj.mj_mulM(self.model, self.data, needed, wanted)
         needed += self.data.qfrc_bias
         needed -= self.data.qfrc_passive
-        found: Array = needed[at]
+        found: Array = needed[at]  # a copy: the scratch is used again
         return found
 
     def set_joint_forces(self, columns: Rows, forces: Array) -> None:

@@ -491,7 +491,9 @@ class Solver(Subsystem, ABC):
         if given.shape != shape:
             if given.shape != shape[1:]:
                 raise PhysicsError(f"solver {self.name!r}: {what} is {given.shape}, wanted {shape}")
-            given = np.tile(given, (shape[0], *(1 for _ in shape[1:])))  # one for all
+            given = given.reshape(1, -1)  # one for all
+            if shape[0] != 1:
+                given = given.repeat(shape[0], axis=0)
         if not finite(given):
             raise PhysicsError(
                 f"solver {self.name!r}: {what} is not finite",
