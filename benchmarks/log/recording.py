@@ -125,7 +125,7 @@ def appending(batch: int, batches: int, folder: Path, number: int) -> tuple[floa
         folder / f"log-{number}.world",
         durability="instant",
         position_ns=lambda: now[0],
-        header=Row(Kind.HEADER, 0, 0, 1, b"\x80"),
+        initial=[Row(Kind.HEADER, 0, 0, 1, b"\x80")],
     )
 
     def log() -> None:

@@ -91,6 +91,14 @@ def test_writer_never_loses_an_acknowledged_input_nor_gains_one(
     check(results, ROUNDS, SEED)
 
 
+def test_runs_resume_with_every_acknowledged_input_and_no_other(
+    failing_disk: Path, memory_folder: Path
+) -> None:
+    """Whole runs, recorded and resumed from life to life, and replayed at the end."""
+    rounds = max(1, ROUNDS // 2)
+    check(run_rounds("scene_rounds.py", failing_disk, memory_folder, rounds, SEED), rounds, SEED)
+
+
 def test_the_rounds_notice_a_log_that_does_not_sync(
     failing_disk: Path, memory_folder: Path
 ) -> None:

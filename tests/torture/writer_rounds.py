@@ -85,7 +85,7 @@ class Life:
             self.digest, self.seq = bytes(16), 0
             header = Row(Kind.HEADER, 0, 0, 1, state.encode({"rounds": 1}))
             self.writer = LogWriter(
-                path, durability=durability, position_ns=lambda: self.now, header=header
+                path, durability=durability, position_ns=lambda: self.now, initial=[header]
             )
         self.writer.flush()
         self.writer.start()

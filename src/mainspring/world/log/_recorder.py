@@ -29,7 +29,7 @@ from typing import Any
 from mainspring import state
 from mainspring._kernel.log import Tape
 from mainspring.clock import CallbackError, Input
-from mainspring.errors import MainspringError
+from mainspring.errors import MainspringError, StateError
 from mainspring.world.log._cadence import Cadence, Every
 from mainspring.world.log._errors import RunRecordingError
 from mainspring.world.log._format import FORMAT_VERSION, Kind, Row
@@ -90,10 +90,17 @@ def record(
         "parent": dict(parent) if parent else None,
     }
     at_ns = clock._kernel.last_instant
-    row = Row(Kind.HEADER, at_ns, at_ns, 1, state.encode(header, "header"))
+    initial = [
+        Row(Kind.HEADER, at_ns, at_ns, 1, state.encode(header, "header")),
+        Row(Kind.SNAPSHOT, at_ns, at_ns, 1, captured.snapshot([], 0)),
+    ]
     position = position_of(scene)
     writer = LogWriter(
-        Path(path), durability=durability, position_ns=position, header=row, page_size=page_size
+        Path(path),
+        durability=durability,
+        position_ns=position,
+        initial=initial,
+        page_size=page_size,
     )
     recorder = RunRecorder(
         scene,
@@ -102,7 +109,7 @@ def record(
         Cadence(hash_every, snapshot_every),
         Retention(keep_snapshots_bytes),
     )
-    recorder._begin(captured)
+    recorder._begin()
     return recorder
 
 
@@ -119,6 +126,15 @@ def _check_recordable(scene: Any) -> None:
             f"scene {scene.name!r} stopped inside an instant and cannot be recorded",
             hint="call scene.reset() first",
         )
+    try:
+        for given in scene.time.inbox.waiting:
+            _check_input(given)
+    except StateError as error:
+        raise RunRecordingError(
+            f"scene {scene.name!r} cannot be recorded: an input that waits cannot be kept: "
+            f"{error.message}",
+            hint=error.hint,
+        ) from error
 
 
 def position_of(scene: Any) -> Position:
@@ -179,11 +195,10 @@ class RunRecorder:
 
     # ------------------------------------------------------------------ beginning
 
-    def _begin(self, captured: Captured) -> None:
-        """The initial snapshot, then everything that happens."""
+    def _begin(self) -> None:
+        """From here on, everything that happens."""
         _RECORDED[self.scene] = self
         try:
-            self._put_look(self._clock._kernel.last_instant, captured, False, True)
             self.writer.flush()
             self.writer.start()
         except BaseException:

@@ -66,7 +66,8 @@ def resume(
     writer.put_row(Row(Kind.RESUMED, last_ns, last_ns, 1, state.encode(note, "note")))
     recorder._own.extend(revived.own)
     recorder._tape.seek(revived.last_seq)
-    recorder._begin(captured)
+    recorder._put_look(last_ns, captured, False, True)
+    recorder._begin()
     return recorder
 
 

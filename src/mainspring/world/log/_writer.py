@@ -82,7 +82,7 @@ class LogWriter:
         *,
         durability: Durability,
         position_ns: Callable[[], int],
-        header: Row | None = None,
+        initial: Sequence[Row] = (),
         tail: tuple[int, bytes] = (0, GENESIS),
         page_size: int = 4096,
     ) -> None:
@@ -119,13 +119,13 @@ class LogWriter:
         self._idle = False
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._db = self._connect(header, page_size)
+        self._db = self._connect(initial, page_size)
 
     # ------------------------------------------------------------------ opening
 
-    def _connect(self, header: Row | None, page_size: int) -> sqlite3.Connection:
-        """A new log with its `header`, or an existing one to be continued at its tail."""
-        if header is not None and self.path.exists() and self.path.stat().st_size > 0:
+    def _connect(self, initial: Sequence[Row], page_size: int) -> sqlite3.Connection:
+        """A new log with its `initial` records, or an existing one to be continued at its tail."""
+        if initial and self.path.exists() and self.path.stat().st_size > 0:
             raise RunRecordingError(
                 f"{self.path} exists already, and a log is never overwritten",
                 hint="choose another name, or continue it with `mainspring resume`",
@@ -136,12 +136,12 @@ class LogWriter:
                 self.path, timeout=5.0, isolation_level=None, check_same_thread=False
             )
             self._db = db
-            if header is not None:
+            if initial:
                 db.execute(f"PRAGMA page_size = {page_size}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}")
-            if header is not None:
-                self._create(db, header)
+            if initial:
+                self._create(db, initial)
             else:
                 check_identity(db, self.path)
                 self._priors = dict(db.execute("SELECT kind, number FROM tail"))
@@ -149,7 +149,7 @@ class LogWriter:
             if db is not None:
                 db.close()
             raise LogWriteError(
-                f"{self.path} cannot be {'continued' if header is None else 'created'}: {error}"
+                f"{self.path} cannot be {'created' if initial else 'continued'}: {error}"
             ) from error
         except BaseException:
             if db is not None:
@@ -157,11 +157,11 @@ class LogWriter:
             raise
         return db
 
-    def _create(self, db: sqlite3.Connection, header: Row) -> None:
-        # Tables and header are one transaction: a file without a header is no log at all.
+    def _create(self, db: sqlite3.Connection, initial: Sequence[Row]) -> None:
+        # One transaction: a file without a header and a beginning is no log at all.
         db.execute("BEGIN IMMEDIATE")
         create_schema(db)
-        self._insert([header])
+        self._insert(initial)
         db.execute("COMMIT")
         _sync_folder(self.path)
 
@@ -355,7 +355,7 @@ class LogWriter:
         if self._held.due(everything):
             rows.append(self._held.take())
 
-    def _insert(self, rows: list[Row]) -> None:
+    def _insert(self, rows: Sequence[Row]) -> None:
         number, link, priors = self._next_number, self._link, dict(self._priors)
         values: list[Any] = []
         for row in rows:
