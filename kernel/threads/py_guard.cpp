@@ -49,6 +49,9 @@ PyObject* py_declare(PyObject*, PyObject* value) {
 }
 
 /// A function that may run only in some contexts. Binds like a function, so it decorates methods.
+///
+/// As an assertion it is the other way round: called with nothing or a name in a context that
+/// passes it answers at once, and everything else is left to the function it stands before.
 struct Guard {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -60,12 +63,26 @@ struct Guard {
     ContextMask refused;
 };
 
+bool passes(const Guard* guard) noexcept {
+    const ContextMask now = current(PyThread_get_thread_ident());
+    return (guard->allowed == 0 || (now & guard->allowed) != 0) && (now & guard->refused) == 0;
+}
+
+PyObject* assertion_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf,
+                               PyObject* kwnames) {
+    auto* guard = reinterpret_cast<Guard*>(self);
+    const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    const bool asserts = kwnames == nullptr && (nargs == 0 || (nargs == 1 && PyUnicode_Check(args[0])));
+    if (asserts && passes(guard)) {
+        Py_RETURN_NONE;
+    }
+    return PyObject_Vectorcall(guard->call, args, nargsf, kwnames);
+}
+
 PyObject* guard_vectorcall(PyObject* self, PyObject* const* args, std::size_t nargsf,
                            PyObject* kwnames) {
     auto* guard = reinterpret_cast<Guard*>(self);
-    const ContextMask now = current(PyThread_get_thread_ident());
-    const bool is_allowed = guard->allowed == 0 || (now & guard->allowed) != 0;
-    if (!is_allowed || (now & guard->refused) != 0) {
+    if (!passes(guard)) {
         PyObject* answer = PyObject_CallOneArg(guard->on_broken, self);
         if (answer == nullptr) {
             return nullptr;
@@ -76,20 +93,21 @@ PyObject* guard_vectorcall(PyObject* self, PyObject* const* args, std::size_t na
 }
 
 PyObject* guard_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-    static const char* names[] = {"call", "allowed", "refused", "on_broken", nullptr};
+    static const char* names[] = {"call", "allowed", "refused", "on_broken", "asserts", nullptr};
     PyObject* call = nullptr;
     PyObject* on_broken = nullptr;
     unsigned char allowed = 0;
     unsigned char refused = 0;
-    if (PyArg_ParseTupleAndKeywords(args, kwargs, "ObbO", const_cast<char**>(names), &call,
-                                    &allowed, &refused, &on_broken) == 0) {
+    int asserts = 0;
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "ObbO|p", const_cast<char**>(names), &call,
+                                    &allowed, &refused, &on_broken, &asserts) == 0) {
         return nullptr;
     }
     auto* guard = reinterpret_cast<Guard*>(type->tp_alloc(type, 0));
     if (guard == nullptr) {
         return nullptr;
     }
-    guard->vectorcall = guard_vectorcall;
+    guard->vectorcall = asserts != 0 ? assertion_vectorcall : guard_vectorcall;
     guard->call = Py_NewRef(call);
     guard->on_broken = Py_NewRef(on_broken);
     guard->allowed = allowed;

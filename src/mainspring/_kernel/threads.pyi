@@ -33,6 +33,7 @@ class Guard:
         allowed: int,
         refused: int,
         on_broken: Callable[[Guard], object],
+        asserts: bool = False,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 

@@ -29,7 +29,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from mainspring._kernel import threads as _kernel
 from mainspring.errors import nearest
@@ -201,10 +201,10 @@ def declare_context(context: ThreadContext | str) -> Iterator[None]:
 
 
 @overload
-def require_main_thread(call: F) -> F: ...
+def _require_main_thread(call: F) -> F: ...
 @overload
-def require_main_thread(call: str | None = None) -> None: ...
-def require_main_thread(call: Any = None) -> Any:
+def _require_main_thread(call: str | None = None) -> None: ...
+def _require_main_thread(call: Any = None) -> Any:
     """Only on the main thread: a decorator, or an assertion that may be given the call's name."""
     if callable(call):
         return _guarded(call, _BITS[ThreadContext.MAIN], 0)
@@ -214,10 +214,10 @@ def require_main_thread(call: Any = None) -> Any:
 
 
 @overload
-def forbid_main_thread(call: F) -> F: ...
+def _forbid_main_thread(call: F) -> F: ...
 @overload
-def forbid_main_thread(call: str | None = None) -> None: ...
-def forbid_main_thread(call: Any = None) -> Any:
+def _forbid_main_thread(call: str | None = None) -> None: ...
+def _forbid_main_thread(call: Any = None) -> Any:
     """Never on the main thread: a decorator, or an assertion that may be given the call's name."""
     if callable(call):
         return _guarded(call, 0, _BITS[ThreadContext.MAIN])
@@ -226,13 +226,21 @@ def forbid_main_thread(call: Any = None) -> Any:
     return None
 
 
+def _asserting(function: F, allowed: int, refused: int) -> F:
+    """`function`, entered only to decorate or to complain: the kernel answers the usual case."""
+    guard: Any = _kernel.Guard(function, allowed, refused, _raise_broken, True)
+    functools.update_wrapper(guard, function)
+    guard.__name__ = guard.__qualname__ = function.__name__.lstrip("_")
+    return cast(F, guard)
+
+
 class thread_context:
     """Only in the contexts named: `@thread_context("job")`, `with ...:`, `assert ...`, `.check()`.
 
     The main thread counts as `main` also while it runs callbacks, for those touch scenes too.
     """
 
-    __slots__ = ("_allowed", "contexts")
+    __slots__ = ("_allowed", "check", "contexts")
 
     def __init__(self, *contexts: ThreadContext | str) -> None:
         if not contexts:
@@ -242,13 +250,15 @@ class thread_context:
             )
         self.contexts = tuple(ThreadContext.of(context) for context in contexts)
         self._allowed = functools.reduce(lambda bits, c: bits | _BITS[c], self.contexts, 0)
+        self.check: Callable[..., None] = _asserting(self._check, self._allowed, 0)
+        """`check()` or `check("Scene.add")`: raise unless the calling thread is in one of the
+        contexts. Kept and called, it is the cheapest form."""
 
     def __call__(self, function: F) -> F:
         guarded: F = _guarded(function, self._allowed, 0)
         return guarded
 
-    def check(self, call: str | None = None) -> None:
-        """Raise unless the calling thread is in one of the contexts."""
+    def _check(self, call: str | None = None) -> None:
         if not _kernel.current_contexts() & self._allowed:
             raise _not_in(self.contexts, call or _caller())
 
@@ -359,3 +369,7 @@ def _broken(call: str, row: ContextRow, why: str, hint: str) -> WrongThreadError
         row=str(row),
         hint=hint,
     )
+
+
+require_main_thread = _asserting(_require_main_thread, _BITS[ThreadContext.MAIN], 0)
+forbid_main_thread = _asserting(_forbid_main_thread, 0, _BITS[ThreadContext.MAIN])
