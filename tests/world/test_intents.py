@@ -257,6 +257,28 @@ def test_a_recording_holds_acknowledgements_back(tmp_path: Path) -> None:
     assert report.identical
 
 
+def test_a_recorded_world_is_not_changed_behind_the_logs_back(tmp_path: Path) -> None:
+    scene = Scene()
+    world = counting(scene)
+    with record(scene, tmp_path / "run.world", durability="none"):
+        world.spawn()  # before the first instant: still building
+        scene.advance(instants=1)
+        for change in (
+            world.spawn,
+            lambda: world.destroy("ent_1"),
+            lambda: world.invoke("a", "count", {"who": "a", "n": 1}),
+            lambda: world.grant("a", "p"),
+            lambda: setattr(world.entity("ent_1"), "tags", ["x"]),
+        ):
+            with pytest.raises(WorldError, match="between two instants"):
+                change()
+        scene.time.register(lambda context: world.spawn())
+        world.submit("a", "count", {"who": "a", "n": 1})
+        scene.advance(instants=1)
+    assert len(world) == 3
+    world.spawn()
+
+
 # ---- many threads, and the same again ------------------------------------------------------
 
 

@@ -10,6 +10,8 @@ import jsonschema
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mainspring.state import digest
@@ -275,6 +277,61 @@ def test_the_schema_says_what_is_accepted(world: World):
     ):
         fits = jsonschema.Draft202012Validator(schema).is_valid(arguments)
         assert world.invoke("a", "load", arguments, permissions=["p"]).accepted == fits, arguments
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["ent_1", "ent_2", "soft", "hard"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.one_of(
+        json_values,
+        st.dictionaries(
+            st.sampled_from(["entity", "cargo", "mode", "speed", "other", "near", "x"]), json_values
+        ),
+        st.fixed_dictionaries(
+            {
+                "entity": st.sampled_from(["ent_1", "ent_7", "x"]),
+                "cargo": st.fixed_dictionaries({"weight": st.floats(0, 5) | st.integers(0, 5)}),
+                "mode": st.sampled_from(["soft", "hard", "wet"]),
+                "speed": st.floats(-1, 3),
+            },
+            optional={"near": st.none() | st.just("ent_1"), "other": json_values},
+        ),
+    )
+)
+def test_no_arguments_make_it_raise_and_the_schema_agrees(arguments: object):
+    world = World()
+    world.spawn()
+
+    @world.skill
+    def take(
+        entity: Entity,
+        cargo: Cargo,
+        mode: Literal["soft", "hard"],
+        speed: Annotated[float, msgspec.Meta(gt=0)],
+        near: Entity | None = None,
+    ) -> None:
+        assert entity.alive
+        assert speed > 0
+
+    outcome = world.invoke("a", "take", arguments)
+    assert outcome.status in ("accepted", "refused")
+    if outcome.accepted:
+        assert jsonschema.Draft202012Validator(world.skills["take"].schema).is_valid(arguments)
+    else:
+        assert outcome.code == "arguments"
+        assert outcome.reason
 
 
 # ---- undoing -------------------------------------------------------------------------------

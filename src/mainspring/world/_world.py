@@ -89,9 +89,17 @@ class World:
         return 0 if self._scene is None else self._scene.time.now
 
     def check_writer(self, what: str) -> None:
-        """An error on any thread but the one that owns the clock."""
+        """An error on any thread but the one that owns the clock; and, once a recorded run is under
+        way, between two instants, where the log would not know of the change."""
         if self._scene is not None:
-            self._scene.time._check_owner(f"world: {what}")
+            time = self._scene.time
+            time._check_owner(f"world: {what}")
+            if self.tickets.when_durable is not None and time.instants and not time.inside:
+                raise WorldError(
+                    f"{what} between two instants, in a run that is recorded: a replay could not "
+                    "do it again",
+                    hint="submit an intent, or do it in a callback",
+                )
         elif threading.get_ident() != self._owner:
             raise WorldError(
                 f"{what} was called on thread {threading.current_thread().name!r}, "
