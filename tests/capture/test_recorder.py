@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import io
+import json
 import math
 import os
 import resource
@@ -546,6 +547,79 @@ def test_columns_of_the_world(tmp_path: Path) -> None:
         "y": 0.0,
         "z": 0.0,
     }
+
+
+class Eye(Subsystem):
+    """A camera as sensors are: a reading that arrives later than it was taken."""
+
+    def __init__(self) -> None:
+        self._reading: Reading | None = None
+        self._next: Reading | None = None
+
+    @property
+    def reading(self) -> Reading | None:
+        return self._reading
+
+    @property
+    def value(self) -> Any:
+        return np.zeros((2, 2), np.uint8) if self._reading is None else self._reading.value
+
+    def step(self, context: Any) -> None:
+        self._reading = self._next
+        self._next = Reading(context.time, np.full((2, 2), context.step, np.uint8))
+
+
+@dataclasses.dataclass
+class Reading:
+    time_ns: int
+    value: Any
+
+
+def test_sensors_are_recorded_at_their_own_rate(tmp_path: Path) -> None:
+    """A sensor's runner is the channel's; a frame is recorded once, with the time it was taken."""
+    scene = Scene(runners=(("Robot", 50), ("Capture", 100), ("Eye", 20)))
+    eye = scene.add(Eye(), name="eye", runner="Eye", phase="Acquisition")
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/value", eye)
+    recorder.camera("/frames", "eye")
+    recorder.camera("/often", eye, runner="Capture")
+    scene.add(recorder)
+    scene.advance(seconds=0.2)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    assert [t for t, _ in found["/value"]] == [0, 50_000_000, 100_000_000, 150_000_000]
+    for topic in ("/frames", "/often"):
+        assert [(t, v["timestamp"]["nsec"]) for t, v in found[topic]] == [
+            (50_000_000, 0),
+            (100_000_000, 50_000_000),
+            (150_000_000, 100_000_000),
+        ]
+
+
+def test_messages_are_valid_by_their_schemas(tmp_path: Path) -> None:
+    """Every message of every kind of channel, by a JSON Schema validator."""
+    import jsonschema
+
+    record_demo(tmp_path / "run.mcap")
+    scene = Scene()
+    recorder = Recorder(tmp_path / "kinds.mcap")
+    recorder.pose("/pose", lambda: np.arange(7.0))
+    recorder.poses("/poses", lambda: np.ones((3, 7)))
+    recorder.scan("/scan", lambda: np.ones(5), rays=5, start_angle=0, end_angle=1)
+    recorder.channel("/record", lambda: np.array((1, 2.0), [("a", "i2"), ("b", "f8")]))
+    recorder.channel("/table", lambda: np.zeros(2, [("a", "?"), ("b", "f4", 3)]))
+    recorder.channel("/state", lambda: State(0.5, "x", False))
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    for name in ("run.mcap", "kinds.mcap"):
+        with Recording(tmp_path / name) as recording:
+            for channel in recording.channels:
+                schema = json.loads(channel.schema_data)
+                validator = jsonschema.Draft202012Validator(schema)
+                assert schema["type"] == "object"
+                for value in recording.read(channel.topic).values[:20]:
+                    validator.validate(value)
 
 
 def test_mistakes_in_channels_are_told_at_once(tmp_path: Path) -> None:

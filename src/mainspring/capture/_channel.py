@@ -24,7 +24,7 @@ from mainspring.capture._errors import ChannelError
 from mainspring.capture._layout import Layout
 from mainspring.capture._schemas import TRANSFORM_ROW
 
-__all__ = ["Channel", "Image", "resolve_source", "world_rows", "world_transforms"]
+__all__ = ["Channel", "Image", "resolve_source", "sensor_of", "world_rows", "world_transforms"]
 
 ImageFormat = Literal["png", "jpeg"]
 
@@ -51,8 +51,14 @@ class Channel:
     prepare: Callable[[Any], Any] | None = None
     """Applied to every value before anything else."""
 
+    last_stamp_ns: int | None = None
+    """When the last frame was taken, where the camera says so."""
+
     def bind(self, root: Any) -> None:
         """Find the source, and where it is an array, how it looks."""
+        sensor = sensor_of(self.source, root)
+        if self.image is not None and sensor is not None:
+            self.source = lambda: sensor.reading
         self.source = resolve_source(self.source, root, self.topic)
         if self.prepare is not None:
             self.source = _then(_called(self.source), self.prepare)
@@ -108,6 +114,16 @@ class Channel:
             layout.size,
             *form,
         )
+
+
+def sensor_of(source: Any, root: Any) -> Any:
+    """The sensor that a source is, or whose value it looks at by name; None where it is none.
+
+    A sensor is what has a `reading`: a value, and the time at which it was true.
+    """
+    if isinstance(source, str):
+        source = getattr(root, "subsystems", {}).get(source.partition(".")[0])
+    return source if hasattr(type(source), "reading") else None
 
 
 def resolve_source(source: Any, root: Any, topic: str) -> Any:

@@ -12,7 +12,8 @@ left out in between. The same run gives the same bytes.
     recorder.pose("/tool", lambda: tool_pose)
     scene.add(recorder)
 
-By default channels are sampled by the runner `Capture` in the phase Export, after everything
+By default channels are sampled by the runner `Capture`, those of a sensor by the sensor's own,
+in the phase Export, after everything
 else of that phase. A recording is of one timeline: where the clock jumps back (a restored
 snapshot, a reset), the next file begins, `run-2.mcap` and so on. A file that is there already
 is left alone, and the next free number taken, unless `overwrite` says otherwise; `files` says
@@ -30,7 +31,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from mainspring.capture import _layout, _schemas
-from mainspring.capture._channel import Channel, Image, ImageFormat, world_rows, world_transforms
+from mainspring.capture._channel import (
+    Channel,
+    Image,
+    ImageFormat,
+    sensor_of,
+    world_rows,
+    world_transforms,
+)
 from mainspring.capture._errors import CaptureError, ChannelError
 from mainspring.capture._images import require_pillow
 from mainspring.capture._layout import Layout
@@ -207,7 +215,8 @@ class Recorder(Subsystem):
     ) -> None:
         """Record frames, uint8 of shape (height, width[, 3 or 4]), as `foxglove.CompressedImage`.
 
-        They are compressed off the main thread. A source that returns None has no new frame.
+        They are compressed off the main thread. A source that returns None has no new frame; of a
+        camera sensor each frame is recorded once, stamped with the time at which it was taken.
         """
         if format not in ("png", "jpeg"):
             raise ChannelError(f"unknown image format {format!r}", hint="use 'png' or 'jpeg'")
@@ -337,7 +346,9 @@ class Recorder(Subsystem):
         places: dict[tuple[str, Phase, int], list[Channel]] = {}
         for channel, (runner, phase, priority) in self._channels.values():
             place = (
-                own.runner.name if runner is None else scene.time.runners[runner].name,
+                self._runner_of(channel, own).name
+                if runner is None
+                else scene.time.runners[runner].name,
                 own.phase if phase is None else phase,
                 own.priority if priority is None else priority,
             )
@@ -366,6 +377,16 @@ class Recorder(Subsystem):
                     )
                 )
         self._open()
+
+    def _runner_of(self, channel: Channel, own: Registration) -> Runner:
+        """The runner of a channel that names none: its sensor's, else the recorder's."""
+        scene = self._scene
+        sensor = sensor_of(channel.source, scene)
+        if scene is not None and sensor is not None:
+            for registration in scene.time.registrations:
+                if getattr(registration.callback, "__self__", None) is sensor:
+                    return registration.runner
+        return own.runner
 
     def step(self, context: StepContext) -> None:
         if self._own is not None:

@@ -59,6 +59,7 @@ class _Declare:
 class _Frame:
     topic: str
     time_ns: int
+    taken_ns: int
     pixels: np.ndarray[Any, Any]
     image: Image
 
@@ -120,6 +121,12 @@ class ChannelGroup:
         pixels = channel.fetch()
         if pixels is None:
             return
+        taken_ns = time_ns
+        if hasattr(pixels, "time_ns"):  # a sensor's reading: a frame is recorded once
+            if pixels.time_ns == channel.last_stamp_ns:
+                return
+            taken_ns = channel.last_stamp_ns = pixels.time_ns
+            pixels = pixels.value
         image = channel.image
         assert image is not None
         array = np.array(pixels)  # a copy: the camera may use its buffer again
@@ -140,7 +147,7 @@ class ChannelGroup:
                 0,
             )
         session.hand_over(time_ns)
-        session.put(_Frame(channel.topic, time_ns, array, image), array.nbytes)
+        session.put(_Frame(channel.topic, time_ns, taken_ns, array, image), array.nbytes)
 
 
 class Session:
@@ -232,7 +239,7 @@ class Session:
             self.writer.write_tape(item)
         elif isinstance(item, _Frame):
             data = {
-                "timestamp": time_json(item.time_ns),
+                "timestamp": time_json(item.taken_ns),
                 "frame_id": item.image.frame_id,
                 "data": base64.b64encode(encode_image(item.pixels, item.image)).decode(),
                 "format": item.image.format,
