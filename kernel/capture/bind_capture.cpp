@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <memory>
 
 #include "capture/chunk_builder.hpp"
 #include "capture/py_sampler.hpp"
@@ -83,6 +84,39 @@ nb::object view_of(std::string text) {
     return nb::cast(View(owned->data(), {owned->size()}, owner));
 }
 
+/// Calls `visit(opcode, where it begins, length of its content)` for every record of a chunk.
+template <class Visit>
+void for_each_record(const nb::bytes& records, Visit visit) {
+    const char* data = records.c_str();
+    const std::size_t size = records.size();
+    std::size_t at = 0;
+    while (at < size) {
+        std::uint64_t length = 0;
+        if (size - at < 9) throw nb::value_error("a record is cut off inside a chunk");
+        std::memcpy(&length, data + at + 1, 8);
+        if (size - at - 9 < length) throw nb::value_error("a record is cut off inside a chunk");
+        visit(data[at], at, static_cast<std::size_t>(length));
+        at += 9 + static_cast<std::size_t>(length);
+    }
+}
+
+/// What stands before a message's data.
+struct MessageHead {
+    MessageHead(const nb::bytes& records, std::size_t at, std::size_t length) {
+        if (length < 22) throw nb::value_error("a message record is too short");
+        const char* head = records.c_str() + at + 9;
+        std::memcpy(&channel, head, 2);
+        std::memcpy(&sequence, head + 2, 4);
+        std::memcpy(&log_ns, head + 6, 8);
+        std::memcpy(&publish_ns, head + 14, 8);
+    }
+
+    std::uint16_t channel = 0;
+    std::uint32_t sequence = 0;
+    std::int64_t log_ns = 0;
+    std::int64_t publish_ns = 0;
+};
+
 nb::tuple tuple_of(Chunk chunk) {
     return nb::make_tuple(view_of(std::move(chunk.records)),
                           nb::bytes(chunk.index.data(), chunk.index.size()), chunk.channels,
@@ -152,52 +186,65 @@ void bind_capture(nb::module_& m) {
             "The chunk: records, index, channels, index offsets, message counts, first and last time.");
 
     m.def(
+        "find_declarations",
+        [](nb::bytes records) {
+            std::vector<std::size_t> declared;
+            for_each_record(records, [&](char opcode, std::size_t at, std::size_t) {
+                if (opcode == 0x03 || opcode == 0x04) declared.push_back(at);
+            });
+            return declared;
+        },
+        "records"_a, "Where the schema and channel records of a chunk begin.");
+
+    m.def(
         "scan_messages",
         [](nb::bytes records) {
-            // Where the messages of an uncompressed chunk are; other records are skipped.
-            const std::string_view data{records.c_str(), records.size()};
-            std::vector<std::uint16_t> channels;
-            std::vector<std::uint32_t> sequences;
-            std::vector<std::int64_t> times;
-            std::vector<std::int64_t> publish_times;
-            std::vector<std::size_t> begins;
-            std::vector<std::size_t> ends;
-            std::vector<std::size_t> declared;
-            std::size_t at = 0;
-            while (at < data.size()) {
-                std::uint64_t length = 0;
-                if (data.size() - at < 9) throw nb::value_error("a record is cut off inside a chunk");
-                std::memcpy(&length, data.data() + at + 1, 8);
-                const std::size_t body = at + 9;
-                if (data.size() - body < length) throw nb::value_error("a record is cut off inside a chunk");
-                if (data[at] == 0x05) {
-                    if (length < 22) throw nb::value_error("a message record is too short");
-                    std::uint16_t channel = 0;
-                    std::uint32_t sequence = 0;
-                    std::int64_t log = 0;
-                    std::int64_t publish = 0;
-                    std::memcpy(&channel, data.data() + body, 2);
-                    std::memcpy(&sequence, data.data() + body + 2, 4);
-                    std::memcpy(&log, data.data() + body + 6, 8);
-                    std::memcpy(&publish, data.data() + body + 14, 8);
-                    channels.push_back(channel);
-                    sequences.push_back(sequence);
-                    times.push_back(log);
-                    publish_times.push_back(publish);
-                    begins.push_back(body + 22);
-                    ends.push_back(body + length);
-                } else if (data[at] == 0x03 || data[at] == 0x04) {
-                    declared.push_back(at);
-                }
-                at = body + length;
-            }
-            return nb::make_tuple(channels, sequences, times, publish_times, begins, ends,
-                                  declared);
+            nb::list found;
+            for_each_record(records, [&](char opcode, std::size_t at, std::size_t length) {
+                if (opcode != 0x05) return;
+                const MessageHead head(records, at, length);
+                found.append(nb::make_tuple(head.channel, head.sequence, head.log_ns, head.publish_ns,
+                                            at + 9 + 22, at + 9 + length));
+            });
+            return found;
         },
         "records"_a,
-        nb::sig("def scan_messages(records: bytes) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int], list[int]]"),
-        "Channel, sequence, log time, publish time, begin and end of every message in a chunk,\n"
-        "and where its schema and channel records begin.");
+        nb::sig("def scan_messages(records: bytes) -> list[tuple[int, int, int, int, int, int]]"),
+        "Channel, sequence, log time, publish time, begin and end of every message of a chunk.");
+
+    m.def(
+        "split_messages",
+        [](nb::bytes records, const std::vector<std::uint16_t>& skip) {
+            struct Part {
+                std::string times;
+                nb::list messages;
+            };
+            std::vector<bool> skipped(0x10000);
+            for (const auto id : skip) skipped[id] = true;
+            std::vector<std::uint16_t> order;  // of the first message of each channel
+            std::vector<std::unique_ptr<Part>> parts(0x10000);
+            for_each_record(records, [&](char opcode, std::size_t at, std::size_t length) {
+                if (opcode != 0x05) return;
+                const MessageHead head(records, at, length);
+                if (skipped[head.channel]) return;
+                auto& part = parts[head.channel];
+                if (!part) {
+                    part = std::make_unique<Part>();
+                    order.push_back(head.channel);
+                }
+                part->times.append(reinterpret_cast<const char*>(&head.log_ns), sizeof head.log_ns);
+                part->messages.append(nb::bytes(records.c_str() + at + 9 + 22, length - 22));
+            });
+            nb::list found;
+            for (const auto id : order) {
+                Part& part = *parts[id];
+                found.append(nb::make_tuple(id, view_of(std::move(part.times)), part.messages));
+            }
+            return found;
+        },
+        "records"_a, "skip"_a,
+        nb::sig("def split_messages(records: bytes, skip: collections.abc.Sequence[int]) -> list[tuple[int, memoryview, list[bytes]]]"),
+        "The messages of a chunk by channel: its number, log times (int64) and data.");
 
     bind_sampler(m);
 }

@@ -39,10 +39,17 @@ class ChunkBuilder:
         The chunk: records, index, channels, index offsets, message counts, first and last time.
         """
 
-def scan_messages(records: bytes) -> tuple[list[int], list[int], list[int], list[int], list[int], list[int], list[int]]:
+def find_declarations(records: bytes) -> list[int]:
+    """Where the schema and channel records of a chunk begin."""
+
+def scan_messages(records: bytes) -> list[tuple[int, int, int, int, int, int]]:
     """
-    Channel, sequence, log time, publish time, begin and end of every message in a chunk,
-    and where its schema and channel records begin.
+    Channel, sequence, log time, publish time, begin and end of every message of a chunk.
+    """
+
+def split_messages(records: bytes, skip: Sequence[int]) -> list[tuple[int, memoryview, list[bytes]]]:
+    """
+    The messages of a chunk by channel: its number, log times (int64) and data.
     """
 
 class Sampler:

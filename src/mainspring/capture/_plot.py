@@ -51,7 +51,7 @@ def plot(
 ) -> list[str]:
     """Draw channels of a recording into `out`; returns the labels of what was drawn.
 
-    Without `channels`, everything numeric is drawn. `progress` is told (done, total) channels.
+    Without `channels`, everything numeric is drawn. `progress` is told (done, total) bytes.
     """
     target = Path(out)
     if target.suffix not in _SUFFIXES:
@@ -61,16 +61,19 @@ def plot(
     lines: list[Line] = []
     with Recording(recording) as opened:
         wanted = list(channels) or opened.topics
-        for number, name in enumerate(wanted):
-            found = lines_of(opened, name)
+        chosen = [split_path(name, opened.topics) for name in wanted]
+        read = opened.read_many(
+            [topic for topic, _ in chosen],
+            progress=None if progress is None else lambda done: progress(done, opened.size),
+        )
+        for name, (topic, path) in zip(wanted, chosen, strict=True):
+            found = lines_of(read[topic], path)
             if not found and channels:
                 raise ChannelError(
                     f"channel {name!r} has nothing numeric to plot",
                     hint="images, texts and tables are not drawn",
                 )
             lines += found
-            if progress is not None:
-                progress(number + 1, len(wanted))
         truncated = opened.truncated
     lines = [_window(line, start_seconds, end_seconds) for line in lines]
     if not any(len(line.times_ns) for line in lines):
@@ -82,17 +85,15 @@ def plot(
     return [line.label for line in lines]
 
 
-def lines_of(recording: Recording, name: str) -> list[Line]:
-    """The lines that `name` stands for: a field, the items of an array, or a whole channel."""
-    topic, path = split_path(name, recording.topics)
-    series = recording.read(topic)
-    paths = _paths(series, path) if len(series) else []
+def lines_of(series: Series, path: str = "") -> list[Line]:
+    """The lines of a channel: of one field, of the items of an array, or of all its numbers."""
+    channel = series.channel
     lines = []
-    for one in paths:
+    for one in _paths(series, path) if len(series) else []:
         values = series[one]
         if values.dtype.kind in "biuf":
-            label = column_name(topic, one)
-            lines.append(Line(label, series.channel.unit, series.times_ns, values.astype(float)))
+            label = column_name(channel.topic, one)
+            lines.append(Line(label, channel.unit, series.times_ns, values.astype(float)))
     if path and len(series) and not lines:
         series[path]  # says which fields there are, where it is none
     return lines

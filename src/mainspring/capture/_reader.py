@@ -162,16 +162,24 @@ class Recording:
     ) -> Iterator[list[Batch]]:
         """The messages chunk by chunk; `progress` is told how many bytes were read."""
         wanted = None if topics is None else set(topics)
-        for channels, messages in self._chunks(progress):
-            yield self._batches_of(messages, channels, wanted)
+        for channels, data in self._chunks(progress):
+            skip = [
+                id
+                for id, info in channels.items()
+                if wanted is not None and info.topic not in wanted
+            ]
+            yield [
+                Batch(_known(channels, id), np.frombuffer(times, np.int64), messages)
+                for id, times, messages in _kernel.capture.split_messages(data, skip)
+            ]
 
     def messages(
         self, topics: Iterable[str] | None = None
     ) -> Iterator[tuple[ChannelInfo, int, Any]]:
         """Channel, time and decoded value of every message, in the order of the file."""
         wanted = None if topics is None else set(topics)
-        for channels, (data, ids, _, times, _, begins, ends) in self._chunks(None):
-            for id, time_ns, begin, end in zip(ids, times, begins, ends, strict=True):
+        for channels, data in self._chunks(None):
+            for id, _, time_ns, _, begin, end in _kernel.capture.scan_messages(data):
                 channel = _known(channels, id)
                 if wanted is None or channel.topic in wanted:
                     message = data[begin:end]
@@ -184,15 +192,27 @@ class Recording:
 
     def read(self, topic: str) -> Series:
         """All messages of one channel."""
-        channel = self.channel(topic)
-        times: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-        values: list[Any] = []
-        for batches in self.batches([topic]):
+        return self.read_many([topic])[topic]
+
+    def read_many(
+        self,
+        topics: Iterable[str],
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> dict[str, Series]:
+        """All messages of several channels, in one pass over the file."""
+        channels = {topic: self.channel(topic) for topic in topics}
+        times: dict[str, list[np.ndarray[Any, np.dtype[np.int64]]]] = {t: [] for t in channels}
+        values: dict[str, list[Any]] = {topic: [] for topic in channels}
+        for batches in self.batches(channels, progress=progress):
             for batch in batches:
-                times.append(batch.times_ns)
-                values.extend(batch.decode())
-        joined = np.concatenate(times) if times else np.empty(0, np.int64)
-        return Series(channel, joined, values)
+                times[batch.channel.topic].append(batch.times_ns)
+                values[batch.channel.topic].extend(batch.decode())
+        none = np.empty(0, np.int64)
+        return {
+            topic: Series(channel, np.concatenate([none, *times[topic]]), values[topic])
+            for topic, channel in channels.items()
+        }
 
     def close(self) -> None:
         self._file.close()
@@ -228,16 +248,16 @@ class Recording:
 
     def _chunks(
         self, progress: Callable[[int], None] | None
-    ) -> Iterator[tuple[dict[int, ChannelInfo], Any]]:
-        """(channels known so far, (data, *scan_messages)) for every whole chunk."""
+    ) -> Iterator[tuple[dict[int, ChannelInfo], bytes]]:
+        """The channels known so far and the records, for every whole chunk."""
         stream_reader = _mcap("stream_reader")
         records = _mcap("records")
         self._file.seek(0)
         self.truncated = None
-        scanned: list[Any] | None
+        data: bytes | None
         schemas: dict[int, Any] = {}
         channels: dict[int, ChannelInfo] = {}
-        loose: list[Any] = []
+        loose: list[bytes] = []
         reader = stream_reader.StreamReader(
             self._file, emit_chunks=True, record_size_limit=max(self.size, 1)
         ).records
@@ -246,11 +266,10 @@ class Recording:
                 record = next(reader)
                 if isinstance(record, records.Chunk):
                     data = _inflate(record)
-                    *scanned, declared = _kernel.capture.scan_messages(data)
-                    for at in declared:
+                    for at in _kernel.capture.find_declarations(data):
                         _learn(_declaration(data, at), schemas, channels)
                 else:
-                    data, scanned = b"", None
+                    data = None
             except StopIteration:
                 break
             except Exception as error:
@@ -260,37 +279,16 @@ class Recording:
             if isinstance(record, (records.Schema, records.Channel)):
                 _learn(record, schemas, channels)
             elif isinstance(record, records.Message):
-                loose.append(record)  # a file without chunks
-            if scanned is not None:
-                yield channels, (data, *scanned)
+                loose.append(_message_record(record))  # a file without chunks
+            if data is not None:
+                yield channels, data
             if len(loose) >= 4096:
-                yield channels, _loose(loose)
+                yield channels, b"".join(loose)
                 loose = []
             if progress is not None:
                 progress(self._file.tell())
         if loose:
-            yield channels, _loose(loose)
-
-    def _batches_of(
-        self, messages: Any, channels: dict[int, ChannelInfo], wanted: set[str] | None
-    ) -> list[Batch]:
-        data, ids, _, times, _, begins, ends = messages
-        parts: dict[int, tuple[list[int], list[bytes]]] = {}
-        skip = {
-            id for id, info in channels.items() if wanted is not None and info.topic not in wanted
-        }
-        for id, time_ns, begin, end in zip(ids, times, begins, ends, strict=True):
-            if id in skip:
-                continue
-            part = parts.get(id)
-            if part is None:
-                _known(channels, id)
-                part = parts[id] = ([], [])
-            part[0].append(time_ns)
-            part[1].append(data[begin:end])
-        return [
-            Batch(channels[id], np.array(part[0], np.int64), part[1]) for id, part in parts.items()
-        ]
+            yield channels, b"".join(loose)
 
 
 _PATH = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -391,15 +389,15 @@ def _declaration(data: bytes, at: int) -> Any:
     return records.Schema.read(stream) if opcode == 0x03 else records.Channel.read(stream)
 
 
-def _loose(messages: list[Any]) -> Any:
-    data = b"".join(message.data for message in messages)
-    ends = np.cumsum([len(message.data) for message in messages]).tolist()
-    return (
-        data,
-        [message.channel_id for message in messages],
-        [message.sequence for message in messages],
-        [message.log_time for message in messages],
-        [message.publish_time for message in messages],
-        [0, *ends[:-1]],
-        ends,
+def _message_record(message: Any) -> bytes:
+    """A message as it stands in a chunk."""
+    head = struct.pack(
+        "<BQHIQQ",
+        0x05,
+        22 + len(message.data),
+        message.channel_id,
+        message.sequence,
+        message.log_time,
+        message.publish_time,
     )
+    return head + bytes(message.data)
