@@ -120,7 +120,7 @@ def test_damage_inside_is_found(tmp_path: Path) -> None:
     with Recording(path) as recording:
         count = sum(len(b.messages) for batches in recording.batches() for b in batches)
         assert count < 54
-        assert recording.truncated
+        assert "has another checksum than its content" in (recording.truncated or "")
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_full_disk_is_an_error_and_leaves_whole_chunks(tmp_path: Path) -> None
     with Recording(path) as recording:
         times = recording.read("/one").times_ns
         assert times.tolist() == list(range(durable + 1))
-        assert "EndOfFile" in (recording.truncated or "")
+        assert "without a footer" in (recording.truncated or "")
     with open(path, "rb") as file, pytest.raises((EndOfFile, McapError)):
         list(StreamReader(file).records)
 

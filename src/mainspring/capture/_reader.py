@@ -14,12 +14,8 @@ Files of other makers open, too: whatever is JSON is decoded, everything else st
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import io
 import os
 import re
-import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -29,10 +25,12 @@ import numpy as np
 
 from mainspring import _kernel
 from mainspring.capture._errors import CaptureError, ChannelError, RecordingFormatError
-from mainspring.errors import MissingExtraError, nearest
+from mainspring.capture._mcap_file import Damage, mcap_module, read_chunks
+from mainspring.capture._mcap_records import MAGIC
+from mainspring.errors import nearest
 
 if TYPE_CHECKING:
-    from mcap.records import Chunk
+    pass
 
 __all__ = ["Batch", "ChannelInfo", "Recording", "Series", "split_path"]
 
@@ -128,7 +126,7 @@ class Recording:
         self._channels: dict[int, ChannelInfo] | None = None
         magic = self._file.read(8)
         # One that was cut off inside its first eight bytes holds nothing, and nothing wrong.
-        if magic != b"\x89MCAP0\r\n"[: len(magic)]:
+        if magic != MAGIC[: len(magic)]:
             self._file.close()
             raise RecordingFormatError(
                 f"{self.path} is not an MCAP file",
@@ -228,12 +226,12 @@ class Recording:
         if from_summary is not None:
             return from_summary
         found: dict[int, ChannelInfo] = {}
-        for channels, _ in self._chunks(None):
-            found = channels
+        for _ in self._chunks(None, found):
+            pass
         return found
 
     def _from_summary(self) -> dict[int, ChannelInfo] | None:
-        reader = _mcap("reader")
+        reader = mcap_module("reader")
         self._file.seek(0)
         try:
             summary = reader.make_reader(self._file).get_summary()
@@ -247,48 +245,25 @@ class Recording:
         }
 
     def _chunks(
-        self, progress: Callable[[int], None] | None
+        self,
+        progress: Callable[[int], None] | None,
+        channels: dict[int, ChannelInfo] | None = None,
     ) -> Iterator[tuple[dict[int, ChannelInfo], bytes]]:
         """The channels known so far and the records, for every whole chunk."""
-        stream_reader = _mcap("stream_reader")
-        records = _mcap("records")
-        self._file.seek(0)
         self.truncated = None
-        data: bytes | None
         schemas: dict[int, Any] = {}
-        channels: dict[int, ChannelInfo] = {}
-        loose: list[bytes] = []
-        reader = stream_reader.StreamReader(
-            self._file, emit_chunks=True, record_size_limit=max(self.size, 1)
-        ).records
-        while True:
-            try:
-                record = next(reader)
-                if isinstance(record, records.Chunk):
-                    data = _inflate(record)
-                    for at in _kernel.capture.find_declarations(data):
-                        _learn(_declaration(data, at), schemas, channels)
-                else:
-                    data = None
-            except StopIteration:
-                break
-            except Exception as error:
-                # Whatever stands here is no whole record: everything before it was given out.
-                self.truncated = f"{type(error).__name__} after {self._file.tell()} bytes: {error}"
-                break
-            if isinstance(record, (records.Schema, records.Channel)):
-                _learn(record, schemas, channels)
-            elif isinstance(record, records.Message):
-                loose.append(_message_record(record))  # a file without chunks
-            if data is not None:
-                yield channels, data
-            if len(loose) >= 4096:
-                yield channels, b"".join(loose)
-                loose = []
-            if progress is not None:
-                progress(self._file.tell())
-        if loose:
-            yield channels, b"".join(loose)
+        channels = {} if channels is None else channels
+        try:
+            for declared, data in read_chunks(self._file, self.size):
+                for record in declared:
+                    _learn(record, schemas, channels)
+                if data:
+                    yield channels, data
+                if progress is not None:
+                    progress(self._file.tell())
+        except Damage as damage:
+            # Everything before it was given out.
+            self.truncated = str(damage)
 
 
 _PATH = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -339,13 +314,6 @@ def _fields(values: list[Any]) -> list[str]:
     return list(values[0]) if values and isinstance(values[0], dict) else []
 
 
-def _mcap(module: str) -> Any:
-    try:
-        return importlib.import_module(f"mcap.{module}")
-    except ImportError:
-        raise MissingExtraError("reading MCAP files", "capture") from None
-
-
 def _info(channel: Any, schema: Any) -> ChannelInfo:
     return ChannelInfo(
         id=channel.id,
@@ -371,33 +339,3 @@ def _known(channels: dict[int, ChannelInfo], id: int) -> ChannelInfo:
             f"a message belongs to channel {id}, which the file never declares"
         )
     return channels[id]
-
-
-def _inflate(chunk: Chunk) -> bytes:
-    stream, _ = _mcap("stream_reader").get_chunk_data_stream(chunk)
-    data: bytes = stream.read(chunk.uncompressed_size)
-    if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
-        raise RecordingFormatError("a chunk's checksum does not match its content")
-    return data
-
-
-def _declaration(data: bytes, at: int) -> Any:
-    """The schema or channel record that begins at `at`."""
-    opcode, length = struct.unpack_from("<BQ", data, at)
-    stream = _mcap("data_stream").ReadDataStream(io.BytesIO(data[at + 9 : at + 9 + length]))
-    records = _mcap("records")
-    return records.Schema.read(stream) if opcode == 0x03 else records.Channel.read(stream)
-
-
-def _message_record(message: Any) -> bytes:
-    """A message as it stands in a chunk."""
-    head = struct.pack(
-        "<BQHIQQ",
-        0x05,
-        22 + len(message.data),
-        message.channel_id,
-        message.sequence,
-        message.log_time,
-        message.publish_time,
-    )
-    return head + bytes(message.data)
