@@ -137,12 +137,22 @@ def test_a_limit_bounds_what_is_kept_and_says_so(tmp_path: Path) -> None:
     assert f"{trace.dropped} spans beyond the limit" in trace.save(tmp_path / "t.svg").read_text()
 
 
-def test_pictures_show_what_they_should(tmp_path: Path) -> None:
+def test_pictures_show_what_they_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The SVG is well-formed and names things; the PNG has the phases' colours in its pixels."""
     import PIL.Image
 
+    now = [0]
+
+    def clock() -> int:
+        now[0] += 1000
+        return now[0]
+
+    def work(context: Any) -> None:
+        now[0] += 5_000_000
+
+    monkeypatch.setattr("mainspring.capture._trace.perf_counter_ns", clock)
     scene = build()
-    scene.time.register(lambda context: sum(range(20_000)), name="mujoco", phase="Physics")
+    scene.time.register(work, name="mujoco", phase="Physics")
     with Trace(scene) as trace:
         scene.advance(seconds=0.5)
     svg = trace.save(tmp_path / "trace.svg").read_text()
