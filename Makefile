@@ -56,6 +56,7 @@ kernel-test: install ## The kernel's own tests under the sanitizers, without Pyt
 	$(BIN)/python tools/kernel_tests.py
 
 bench: install ## Speed beside the peers, as ratios from one run
+	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks
 
 docs: install ## Write the generated pages of docs/reference
