@@ -91,7 +91,14 @@ class Jolt(ReplayedSolver):
         self._events: list[bytes] = []
         self._last_events = b""
         self._pairs: dict[tuple[int, int], None] = {}
-        self._step_world = world.step
+        self._step_world, self._take_events = world.step, world.get_contact_events_raw
+        # Views of the engine's own arrays. They stay where they are: nobody adds bodies later.
+        self._positions = np.frombuffer(world.positions).reshape(-1, 4)[:, :3]
+        self._rotations = np.frombuffer(world.rotations, np.float32).reshape(-1, 4)
+        self._linear = np.frombuffer(world.velocities, np.float32).reshape(-1, 4)[:, :3]
+        self._angular = np.frombuffer(world.angular_velocities, np.float32).reshape(-1, 4)[:, :3]
+        self._speeds = np.frombuffer(world.velocities, np.float32)
+        self._square = self._speeds.dot
 
     @property
     def gravity(self) -> tuple[float, float, float]:
@@ -102,13 +109,15 @@ class Jolt(ReplayedSolver):
         return self._digest
 
     def _advance(self, count: int) -> None:
-        for _ in range(count):
-            if self._held[0]:
+        events, dt, pushed = self._events, self._dt, self._held[0]
+        while count:
+            count -= 1
+            if pushed:
                 self._push()
-            self._step_world(self._dt)
-            self._events.append(self.world.get_contact_events_raw())
-            if len(self._events) > _UNREAD:
-                self._sort_events()
+            self._step_world(dt)
+            events.append(self._take_events())
+        if len(events) > _UNREAD:
+            self._sort_events()
 
     def _push(self) -> None:
         # The engine forgets forces at the end of every step of its own.
@@ -120,21 +129,18 @@ class Jolt(ReplayedSolver):
             world.apply_torque(handle, *wrench[3:])
 
     def _finite(self) -> bool:
-        speeds = np.frombuffer(self.world.velocities, np.float32)
-        return bool(np.dot(speeds, speeds) < np.float32(3e38))  # false for NaN and infinity
+        return bool(self._square(self._speeds) < 3e38)  # false for NaN and infinity
 
     # Bodies.
 
     def _read_poses(self, position: Array, rotation: Array) -> None:
-        position[...] = np.frombuffer(self.world.positions).reshape(-1, 4)[:, :3]
-        xyzw = np.frombuffer(self.world.rotations, np.float32).reshape(-1, 4)
-        rotation[:, 0] = xyzw[:, 3]
-        rotation[:, 1:] = xyzw[:, :3]
+        position[...] = self._positions
+        rotation[:, 0] = self._rotations[:, 3]
+        rotation[:, 1:] = self._rotations[:, :3]
 
     def _read_velocities(self, linear: Array, angular: Array) -> None:
-        world = self.world
-        linear[...] = np.frombuffer(world.velocities, np.float32).reshape(-1, 4)[:, :3]
-        angular[...] = np.frombuffer(world.angular_velocities, np.float32).reshape(-1, 4)[:, :3]
+        linear[...] = self._linear
+        angular[...] = self._angular
 
     def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
         for place, (row, where) in enumerate(zip(rows.tolist(), position.tolist(), strict=True)):
@@ -183,7 +189,7 @@ class Jolt(ReplayedSolver):
                         self._pairs.pop(pair, None)
                     else:
                         self._pairs[pair] = None
-        self._events = []
+        self._events.clear()
 
     def _pair(self, one: int, other: int) -> tuple[int, int]:
         a, b = self._row_of_handle.get(one, -1), self._row_of_handle.get(other, -1)
