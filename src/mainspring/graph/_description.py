@@ -15,6 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from mainspring._kernel import graph as _k
+from mainspring.graph._errors import GraphError
+from mainspring.graph._types import TsMeta
 
 __all__ = ["GraphDescription", "InputDescription", "NodeDescription", "instantiate"]
 
@@ -77,6 +79,39 @@ class GraphDescription:
     output: int | None = None
     output_path: tuple[int, ...] = ()
     output_type: Any = None
+    missing: tuple[str, ...] = ()
+    """What a loaded description could only name: with any of it, it does not run."""
+
+    def to_json(self, indent: int | None = 1) -> str:
+        """All of it as JSON."""
+        from mainspring.graph._save import to_json
+
+        return to_json(self, indent)
+
+    @staticmethod
+    def from_json(text: str | bytes) -> GraphDescription:
+        """What `to_json` wrote."""
+        from mainspring.graph._save import from_json
+
+        return from_json(text)
+
+    def to_mermaid(self) -> str:
+        """A flowchart in Mermaid's language."""
+        from mainspring.graph._draw import to_mermaid
+
+        return to_mermaid(self)
+
+    def to_dot(self) -> str:
+        """A digraph in Graphviz's language."""
+        from mainspring.graph._draw import to_dot
+
+        return to_dot(self)
+
+    def to_svg(self) -> str:
+        """A picture, laid out by rank."""
+        from mainspring.graph._picture import to_svg
+
+        return to_svg(self)
 
     def __str__(self) -> str:
         lines = [f"graph {self.name}"]
@@ -96,6 +131,13 @@ class GraphDescription:
 
 def instantiate(description: GraphDescription) -> Any:
     """The kernel's template of a description."""
+    if description.missing:
+        raise GraphError(
+            f"the loaded graph {description.name!r} cannot run, because this was not found: "
+            + "; ".join(description.missing),
+            hint="functions and classes are found again when they stand at the top of a module "
+            "that can be imported",
+        )
     template = _k.Template()
     add = template.add_node
     for node in description.nodes:
@@ -111,7 +153,7 @@ def instantiate(description: GraphDescription) -> Any:
                 for i in node.inputs
             ],
             list(node.params),
-            node.plan,
+            _kernel_plan(node.plan),
             node.payload,
             [instantiate(inner) for inner in node.nested],
             None if node.error is None else node.error.kernel(),
@@ -122,3 +164,9 @@ def instantiate(description: GraphDescription) -> Any:
         description.name, list(description.stubs), description.output, list(description.output_path)
     )
     return template
+
+
+def _kernel_plan(plan: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if plan is None:
+        return None
+    return {k: v.kernel() if isinstance(v, TsMeta) else v for k, v in plan.items()}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mainspring._kernel import graph as _k
-from mainspring.graph._types import DefaultMark, TsMeta, type_name
+from mainspring.graph._types import DefaultMark, TsMeta
 
 EvaluationClock = _k.Clock
 CLOCK = EvaluationClock
@@ -363,28 +363,39 @@ def injected(annotation: Any, name: str) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class StateMaker:
+    """Makes the state of a new instance of a node. Unlike a closure it can be saved and compared."""
+
+    make: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def __call__(self) -> Any:
+        return self.make(*self.args)
+
+
 def state_factory(annotation: Any, default: Any) -> Callable[[], Any]:
     """What makes the state of a new instance of a node."""
     if isinstance(annotation, RecordableMark):
         from mainspring.graph._types import TSBm, schema_fields
 
         schema = annotation.type.schema if isinstance(annotation.type, TSBm) else annotation.type
-        names = tuple(schema_fields(schema))
-        return lambda: RecordableState(names)
+        return StateMaker(RecordableState, (tuple(schema_fields(schema)),))
     if isinstance(annotation, StateMark):
-        kind = annotation.type
         if default is not None:
-            return lambda: TypedState(copy.deepcopy(default))
-
-        def make() -> Any:
-            try:
-                return TypedState(kind())
-            except TypeError:
-                made = kind.__new__(kind)
-                return TypedState(made)
-
-        make.__name__ = f"state_{type_name(kind)}"
-        return make
+            return StateMaker(_typed_copy, (default,))
+        return StateMaker(_typed_new, (annotation.type,))
     if isinstance(default, STATE):
-        return lambda: copy.deepcopy(default)
+        return StateMaker(copy.deepcopy, (default,))
     return STATE
+
+
+def _typed_copy(default: Any) -> TypedState:
+    return TypedState(copy.deepcopy(default))
+
+
+def _typed_new(kind: Any) -> TypedState:
+    try:
+        return TypedState(kind())
+    except TypeError:
+        return TypedState(kind.__new__(kind))

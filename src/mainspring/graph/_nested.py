@@ -451,7 +451,7 @@ def _map_dict(
         plan={
             "inputs": plan_inputs,
             "key_stub": key_stub[0],
-            "key_set": TSSm(key_type).kernel(),
+            "key_set": TSSm(key_type),
         },
         nested=(nested,),
         scalars=scalars,

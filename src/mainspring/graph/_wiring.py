@@ -682,7 +682,7 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
                 rank=node.rank,
                 scalars=MappingProxyType(dict(node.scalars or {})),
                 params=params,
-                plan=node.plan,
+                plan=None if node.plan is None else MappingProxyType(node.plan),
                 payload=node.payload,
                 nested=tuple(nested),
                 link=node.link,
