@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mainspring import Scene, TimeMode
+from mainspring import Rate, Scene, TimeMode
 from mainspring.project import Reload, ReloadError, ScriptReloader
 from mainspring.threads import Application, Change, ChangeKind, WrongThreadError
 from mainspring.world import record, replay
@@ -296,6 +296,7 @@ def test_the_watcher_raises_the_flag_and_the_application_reloads(bench: Workbenc
     app = Application(scene, frame_rate=None)
     app.add_watcher(reloader.watcher, reloader.on_change)
     app.add_poll(lambda: app.stop() if bench.told else None)
+    reloader.watcher._began.wait()
     path = bench.write(SECOND)
     report = app.run(seconds=30)
     assert report.reason == "stopped", f"{path} was not seen"
@@ -354,3 +355,130 @@ def test_hot_reload_under_load_replays_identically(bench: Workbench, tmp_path: P
     assert report.identical, str(report)
     assert len(bench.told) == 70
     assert angle > 0
+
+
+SETTINGS = """
+[scene]
+name = "bench"
+
+[[runner]]
+name = "Robot"
+rate = 50
+
+[[runner]]
+name = "Capture"
+rate = 30
+"""
+
+
+def test_settings_change_live_or_not_at_all(tmp_path: Path) -> None:
+    """Every fault of a wrong file is told and nothing changes; a good one is an input."""
+    from mainspring.project import SettingsReload, SettingsReloader
+    from mainspring.scene import load_scene
+
+    path = tmp_path / "main.toml"
+    path.write_text(SETTINGS)
+    scene = load_scene(path)
+    errors: list[Any] = []
+    reloader = SettingsReloader(scene, path, on_error=errors.append)
+    scene.advance(seconds=0.1)
+    path.write_text(SETTINGS.replace("rate = 50", "rate = -1").replace("name", "nme"))
+    assert reloader.reload() is None
+    assert "main.toml" in str(errors[0])
+    assert scene.time.runners["Robot"].rate == Rate(50)
+    path.write_text(
+        SETTINGS.replace("rate = 50", "rate = 100").replace('"bench"', '"other"')
+        + '\n[[runner]]\nname = "Lidar"\nrate = 10\n[bindings.on_update]\npriority = -5\n'
+    )
+    assert reloader.reload() is not None
+    assert reloader.reload() is None, "the same file again"
+    assert scene.time.runners["Robot"].rate == Rate(50), "nothing before the next instant"
+    scene.advance(seconds=0.1)
+    assert reloader.reloads == [
+        SettingsReload(
+            ("runner Robot", "runner Lidar", "bindings.on_update.priority"), ("scene.name",)
+        )
+    ]
+    assert [(r.name, r.rate) for r in scene.time.runners] == [
+        ("Robot", Rate(100)),
+        ("Capture", Rate(30)),
+        ("Lidar", Rate(10)),
+    ]
+    assert scene.bindings["on_update"].priority == -5
+
+
+def test_a_runner_in_use_stays(tmp_path: Path) -> None:
+    from mainspring.project import SettingsReloader
+    from mainspring.scene import load_scene
+
+    path = tmp_path / "main.toml"
+    path.write_text(SETTINGS)
+    scene = load_scene(path)
+    scene.time.register(lambda context: None, runner="Capture")
+    reloader = SettingsReloader(scene, path, on_error=lambda error: None)
+    path.write_text(SETTINGS[: SETTINGS.index('[[runner]]\nname = "Capture')])
+    reloader.reload()
+    scene.advance(seconds=0.1)
+    assert "'Capture' cannot go" in str(reloader.errors[0])
+    assert [r.name for r in scene.time.runners] == ["Robot", "Capture"]
+
+
+def test_hot_reload_from_a_scene_file_replays_by_its_recipe(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    """The scene file asks for it; a run with changed files replays from its log alone."""
+    from mainspring.project import HotReload
+    from mainspring.scene import load_scene
+
+    path = tmp_path / "main.toml"
+    path.write_text(
+        SETTINGS
+        + f"""
+[[subsystem]]
+type = "mainspring.project:HotReload"
+args = {{ scripts = ["{bench.folder}"], settings = "{path}" }}
+
+[[script]]
+type = "reload_arm:Arm"
+name = "arm"
+"""
+    )
+    scene = load_scene(path)
+    hot: Any = next(iter(scene.subsystems.values()))
+    assert isinstance(hot, HotReload)
+    assert hot.scripts is not None
+    assert hot.settings is not None
+    with record(scene, tmp_path / "run.world", hash_every="instant", durability="none"):
+        scene.advance(seconds=0.2)
+        bench.write(SECOND)
+        hot.scripts.reload()
+        path.write_text(path.read_text().replace("rate = 50", "rate = 200"))
+        hot.settings.reload()
+        scene.advance(seconds=0.2)
+    scene.stop()
+    arm: Any = scene.scripts["arm"]
+    assert arm.speed > 10
+    report = replay(tmp_path / "run.world")
+    assert report.identical, str(report)
+
+
+def test_hot_reload_looks_before_every_frame(bench: Workbench) -> None:
+    """With the real watcher, and nobody but the scene's own frames to look."""
+    import importlib
+
+    from mainspring.project import HotReload
+
+    scene = Scene(mode=TimeMode.SIM_HIGH_PERFORMANCE)
+    hot = scene.add(HotReload([bench.folder]))
+    importlib.invalidate_caches()
+    arm: Any = scene.add(importlib.import_module("reload_arm").Arm())
+    assert hot.scripts is not None
+    scene.frame(0)
+    hot.scripts.watcher._began.wait()
+    bench.write(SECOND)
+    for _ in range(1_000_000):
+        scene.frame(1_000_000)
+        if hot.scripts.reloads:
+            break
+    assert arm.speed >= 10
+    scene.stop()

@@ -8,6 +8,7 @@ from mainspring.project._archive import ArchiveLimits, Selection
 from mainspring.project._assets import Asset, AssetRegistry, ImportAssetsJob
 from mainspring.project._files import sweep, write_atomically
 from mainspring.project._guard import HeavyOpGuard
+from mainspring.project._hot_reload import HotReload
 from mainspring.project._jobs import (
     CreateProjectFromTemplateJob,
     ExportProjectJob,
@@ -17,6 +18,7 @@ from mainspring.project._jobs import (
 from mainspring.project._outbox import Delivery, Outbox, Retry, StreamReportsJob
 from mainspring.project._project import Identity, Project
 from mainspring.project._reload import Reload, ScriptReloader
+from mainspring.project._settings_reload import SettingsReload, SettingsReloader
 from mainspring.project._templates import TEMPLATES
 from mainspring.project._vault import Package, Vault, VaultGetJob, VaultListJob, VaultPutJob
 from mainspring.project.errors import (
@@ -42,6 +44,7 @@ __all__ = [
     "Delivery",
     "ExportProjectJob",
     "HeavyOpGuard",
+    "HotReload",
     "Identity",
     "ImportAssetsJob",
     "ImportProjectJob",
@@ -58,6 +61,8 @@ __all__ = [
     "SaveProjectAsJob",
     "ScriptReloader",
     "Selection",
+    "SettingsReload",
+    "SettingsReloader",
     "StreamReportsJob",
     "Vault",
     "VaultBusyError",

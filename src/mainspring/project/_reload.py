@@ -73,8 +73,9 @@ class ScriptReloader:
         self.errors: list[ReloadError] = []
         self._owner = threading.get_ident()
         self._watcher: FileWatcher | None = None
-        self._sources: dict[str, ModuleSource] = {}
-        self._remember_sources()
+        self._sources: dict[str, ModuleSource] = {}  # state: what ran at the start, and reloads
+        self._late: dict[str, ModuleSource] = {}  # imported since, and not state before a reload
+        self._remember(self._sources)
         scene.inbox.route(INPUT_KIND, self._take_over)
         scene.attach("reloads", self)
         # Restored before the scripts, so that their state meets the class that wrote it.
@@ -84,7 +85,7 @@ class ScriptReloader:
     def watcher(self) -> FileWatcher:
         """A watcher of the folders, begun at the first look."""
         if self._watcher is None:
-            self._watcher = FileWatcher(*self.folders, suffixes=(".py",))
+            self._watcher = FileWatcher(*self.folders, suffixes=(".py",), wait=False)
         return self._watcher
 
     def on_change(self, changes: Iterable[Change]) -> int | None:
@@ -95,10 +96,14 @@ class ScriptReloader:
 
     def reload(self, *paths: str | os.PathLike[str]) -> int | None:
         """Reload these files, or all that differ from what runs; the number of the input."""
-        self._remember_sources()
+        self._remember(self._late if self.scene.started else self._sources)
+        running = {
+            **self._sources,
+            **{k: v for k, v in self._late.items() if k not in self._sources},
+        }
         wanted = {Path(path).resolve() for path in paths}
         texts: dict[str, ModuleSource] = {}
-        for name, known in self._sources.items():
+        for name, known in running.items():
             try:
                 source = Path(known.path).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
@@ -109,19 +114,18 @@ class ScriptReloader:
         changed = {
             name
             for name, text in texts.items()
-            if text.source != self._sources[name].source
-            and (not wanted or Path(text.path) in wanted)
+            if text.source != running[name].source and (not wanted or Path(text.path) in wanted)
         }
         if not changed:
             return None
-        affected = [n for n in dependents(changed, list(self._sources)) if n in texts]
-        payload = [
-            msgspec.to_builtins(texts[n] if n in changed else self._sources[n]) for n in affected
-        ]
+        affected = [n for n in dependents(changed, list(running)) if n in texts]
+        payload = [msgspec.to_builtins(texts[n] if n in changed else running[n]) for n in affected]
         return self.scene.inbox.put(INPUT_KIND, {"modules": payload}, source="reloader")
 
     def save(self) -> list[dict[str, str]]:
         """The code that runs: every module's text."""
+        if not self.scene.started:
+            self._remember(self._sources)
         return [msgspec.to_builtins(source) for source in self._sources.values()]
 
     def restore(self, state: list[dict[str, str]]) -> None:
@@ -213,15 +217,15 @@ class ScriptReloader:
                 scene._places.pop((script.name, binding.name)).remove()
                 scene._bind(script, binding)
 
-    def _remember_sources(self) -> None:
+    def _remember(self, into: dict[str, ModuleSource]) -> None:
         """The text of every module of ours that was imported since the last look."""
         for name, path in modules_below(self.folders):
-            if name not in self._sources:
+            if name not in self._sources and name not in self._late:
                 try:
                     text = path.read_text(encoding="utf-8")
                 except (OSError, UnicodeDecodeError):
                     continue
-                self._sources[name] = ModuleSource(name, str(path), text)
+                into[name] = ModuleSource(name, str(path), text)
 
     def _fail(self, error: ReloadError) -> None:
         self.errors.append(error)

@@ -49,7 +49,9 @@ class FileWatcher:
         *paths: str | os.PathLike[str],
         suffixes: Iterable[str] = (),
         source: Source | None = None,
+        wait: bool = True,
     ) -> None:
+        """`wait=False` returns before it has begun to look, for a thread that must not wait."""
         self.paths = tuple(Path(path).absolute() for path in paths)
         missing = [str(path) for path in self.paths if not path.exists()]
         if missing or not self.paths:
@@ -65,7 +67,8 @@ class FileWatcher:
         self._stop = threading.Event()
         self._began = _sync.Latch()
         self._thread = _sync.start_thread(self._watch, name=f"watcher:{self.paths[0].name}")
-        self._began.wait()
+        if wait:
+            self._began.wait()
 
     @property
     def changed(self) -> bool:
