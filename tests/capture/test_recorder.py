@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gc
 import io
 import json
 import math
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -448,6 +451,47 @@ scene.advance(seconds=1)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert len(read_with_mcap(tmp_path / "run.mcap")) == 50
+
+
+def test_a_killed_run_leaves_what_was_written(tmp_path: Path) -> None:
+    """A process that is killed, with more sampled than written: whole chunks open, in order."""
+    code = f"""
+import os, signal
+from mainspring.capture import Recorder
+from mainspring.scene import Scene
+scene = Scene(runners=(("Robot", 500), ("Capture", 30)))
+recorder = Recorder({str(tmp_path / "run.mcap")!r}, chunk_seconds=0.5)
+recorder.channel("/t", lambda: scene.time.now, runner="Robot")
+scene.add(recorder)
+scene.advance(seconds=3)
+recorder.flush()
+scene.advance(seconds=0.1)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with Recording(tmp_path / "run.mcap") as recording:
+        assert recording.read("/t")["value"].tolist() == [k * 2_000_000 for k in range(1500)]
+        assert "without a footer" in (recording.truncated or "")
+
+
+def test_a_stopped_recorder_lets_go_of_what_it_looked_at(tmp_path: Path) -> None:
+    """Scene, sources and the kernel's sampler are collected, cycles through closures included."""
+    scene = Scene()
+    array, _ = walk(scene)
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/array", array, runner="Robot")
+    recorder.channel("/scene", lambda: scene.time.now)
+    recorder.channel("/recorder", lambda: len(recorder.topics))
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    session = recorder._session
+    assert session is not None
+    gone = [weakref.ref(scene), weakref.ref(recorder), weakref.ref(array), weakref.ref(session)]
+    scene.stop()
+    del scene, recorder, array, session, _
+    gc.collect()
+    assert [reference() for reference in gone] == [None] * 4
 
 
 def test_sources_by_name_and_by_kind(tmp_path: Path) -> None:
