@@ -293,6 +293,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
         scene = Scene()
         recorder = Recorder(tmp_path / "run.mcap", **options)
         recorder.channel("/t", lambda: scene.time.now)
+        recorder.channel("/named", "time.now", dtype="f4")
         scene.add(recorder)
         scene.advance(seconds=0.1)
         scene.reset()

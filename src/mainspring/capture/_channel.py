@@ -45,31 +45,37 @@ class Channel:
     topic: str
     source: Any
     metadata: dict[str, str]
-    layout: Layout | None = None
-    """None until the first value, where it is not declared."""
+    declared: Layout | None = None
+    """How values look, where the user said so."""
     image: Image | None = None
     prepare: Callable[[Any], Any] | None = None
     """Applied to every value before anything else."""
 
-    last_stamp_ns: int | None = None
+    layout: Layout | None = dataclasses.field(default=None, init=False)
+    """How values look; None until the first value, where it is not declared."""
+    bound: Any = dataclasses.field(default=None, init=False)
+    """What the source is in the scene that runs: a callable or an array."""
+    last_stamp_ns: int | None = dataclasses.field(default=None, init=False)
     """When the last frame was taken, where the camera says so."""
 
     def bind(self, root: Any) -> None:
         """Find the source, and where it is an array, how it looks."""
         sensor = sensor_of(self.source, root)
         if self.image is not None and sensor is not None:
-            self.source = lambda: sensor.reading
-        self.source = resolve_source(self.source, root, self.topic)
+            self.bound = lambda: sensor.reading
+        else:
+            self.bound = resolve_source(self.source, root, self.topic)
         if self.prepare is not None:
-            self.source = _then(_called(self.source), self.prepare)
-        source = self.source
-        if self.layout is None and self.image is None and isinstance(source, np.ndarray):
-            self.layout = _layout.layout_of_value(source)
+            self.bound = _then(_called(self.bound), self.prepare)
+        self.layout = self.declared
+        self.last_stamp_ns = None
+        if self.layout is None and self.image is None and isinstance(self.bound, np.ndarray):
+            self.layout = _layout.layout_of_value(self.bound)
 
     @property
     def live(self) -> bool:
         """Whether the source is memory that can be copied as it lies."""
-        source, layout = self.source, self.layout
+        source, layout = self.bound, self.layout
         return (
             isinstance(source, np.ndarray)
             and layout is not None
@@ -82,7 +88,7 @@ class Channel:
 
     def fetch(self) -> Any:
         """The present value, by a call in Python."""
-        return self.source if isinstance(self.source, np.ndarray) else self.source()
+        return self.bound if isinstance(self.bound, np.ndarray) else self.bound()
 
     def learn(self, value: Any) -> Layout:
         """The layout, from the first value where it was not declared."""
@@ -106,8 +112,8 @@ class Channel:
             view = memoryview(np.empty(layout.shape, layout.dtype))  # type: ignore[arg-type]
             form = (view.format, layout.shape)
         if self.live:
-            return ("live", self.source, layout.size, *form)
-        call = _called(self.source)
+            return ("live", self.bound, layout.size, *form)
+        call = _called(self.bound)
         return (
             layout.fetch,
             _then(call, layout.adapt) if layout.adapt else call,

@@ -13,11 +13,10 @@ left out in between. The same run gives the same bytes.
     scene.add(recorder)
 
 By default channels are sampled by the runner `Capture`, those of a sensor by the sensor's own,
-in the phase Export, after everything
-else of that phase. A recording is of one timeline: where the clock jumps back (a restored
-snapshot, a reset), the next file begins, `run-2.mcap` and so on. A file that is there already
-is left alone, and the next free number taken, unless `overwrite` says otherwise; `files` says
-what the files are called.
+in the phase Export, after everything else of that phase. A recording is of one timeline: where
+the clock jumps back (a restored snapshot, a reset), the next file begins, `run-2.mcap` and so
+on. A file that is there already is left alone, and the next free number taken, unless
+`overwrite` says otherwise; `files` says what the files are called.
 """
 
 from __future__ import annotations
@@ -28,20 +27,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from mainspring.capture import _layout, _schemas
-from mainspring.capture._channel import (
-    Channel,
-    Image,
-    ImageFormat,
-    sensor_of,
-    world_rows,
-    world_transforms,
-)
-from mainspring.capture._errors import CaptureError, ChannelError
-from mainspring.capture._images import require_pillow
-from mainspring.capture._layout import Layout
+from mainspring.capture._channel import Channel, sensor_of
+from mainspring.capture._channel_list import ChannelList
+from mainspring.capture._errors import CaptureError
 from mainspring.capture._mcap_writer import Compression
 from mainspring.capture._pipe import WhenFull
 from mainspring.capture._session import ChannelGroup, Session, Settings, check_queue, unique_path
@@ -52,8 +40,6 @@ if TYPE_CHECKING:
     from mainspring.scene import Scene
 
 __all__ = ["Recorder", "RecorderStatistics"]
-
-Place = tuple[str | int | None, Phase | None, int | None]
 
 
 class RecorderStatistics:
@@ -69,7 +55,7 @@ class RecorderStatistics:
         """How often the run waited for the disk."""
 
 
-class Recorder(Subsystem):
+class Recorder(ChannelList, Subsystem):
     """Records channels of a scene into an MCAP file, or into Parquet.
 
     `path` ends in `.mcap`, or in `.parquet` for a table that is made from the recording when
@@ -112,8 +98,7 @@ class Recorder(Subsystem):
             durable=durable,
         )
         check_queue(self._settings)
-        self._channels: dict[str, tuple[Channel, Place]] = {}
-        self._scene: Scene | None = None
+        super().__init__()
         self._session: Session | None = None
         self._groups: list[_Group] = []
         self._own: _Group | None = None
@@ -123,217 +108,10 @@ class Recorder(Subsystem):
         for settings in channels:
             self._add_from_settings(dict(settings))
 
-    # -- channels ------------------------------------------------------------------------
-
-    def channel(
-        self,
-        topic: str,
-        source: Any,
-        *,
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-        dtype: Any = None,
-        unit: str = "",
-    ) -> None:
-        """Record what `source` says: a callable, an array, a sensor, a graph's output, or a
-        path of names from the scene.
-
-        The type is that of the first value. `dtype` declares it: with `float`, say, a source
-        that begins with the integer 0 is recorded as floats from the start.
-        """
-        prepare: Callable[[Any], Any] | None = None
-        layout: Layout | None = None
-        if dtype is float:
-            layout = _layout.number_layout("float")
-        elif dtype is not None:
-            declared = np.dtype(dtype)
-
-            def prepare(value: Any) -> Any:
-                return None if value is None else np.asarray(value, declared)
-
-        self._add(topic, source, runner, phase, priority, unit, layout=layout, prepare=prepare)
-
-    def pose(
-        self,
-        topic: str,
-        source: Any,
-        *,
-        frame_id: str = "world",
-        quaternion: str = "wxyz",
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-    ) -> None:
-        """Record a pose, seven numbers (position, then quaternion), as `foxglove.PoseInFrame`."""
-        layout = _schemas.pose_layout(frame_id, quaternion)
-        self._add(topic, source, runner, phase, priority, layout=layout, prepare=_float64)
-
-    def poses(
-        self,
-        topic: str,
-        source: Any,
-        *,
-        frame_id: str = "world",
-        quaternion: str = "wxyz",
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-    ) -> None:
-        """Record n poses, an array of shape (n, 7), as `foxglove.PosesInFrame`; n may change."""
-        layout = _schemas.poses_layout(frame_id, quaternion)
-        self._add(topic, source, runner, phase, priority, layout=layout, prepare=_float64)
-
-    def scan(
-        self,
-        topic: str,
-        source: Any,
-        *,
-        rays: int,
-        start_angle: float,
-        end_angle: float,
-        frame_id: str = "laser",
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-    ) -> None:
-        """Record the ranges of a planar scan in metres as `foxglove.LaserScan`; angles in radians."""
-        layout = _schemas.laser_scan_layout(frame_id, float(start_angle), float(end_angle), rays)
-        self._add(topic, source, runner, phase, priority, layout=layout, prepare=_float64)
-
-    def camera(
-        self,
-        topic: str,
-        source: Any,
-        *,
-        format: ImageFormat = "png",
-        quality: int = 90,
-        frame_id: str = "camera",
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-    ) -> None:
-        """Record frames, uint8 of shape (height, width[, 3 or 4]), as `foxglove.CompressedImage`.
-
-        They are compressed off the main thread. A source that returns None has no new frame; of a
-        camera sensor each frame is recorded once, stamped with the time at which it was taken.
-        """
-        if format not in ("png", "jpeg"):
-            raise ChannelError(f"unknown image format {format!r}", hint="use 'png' or 'jpeg'")
-        require_pillow()
-        image = Image(format, quality, frame_id)
-        self._add(topic, source, runner, phase, priority, image=image)
-
-    def column(
-        self,
-        topic: str,
-        component: str,
-        *,
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-        unit: str = "",
-    ) -> None:
-        """Record a numeric component of the world: a row for each entity that has it."""
-        self._add(
-            topic,
-            lambda: world_rows(self._world(topic), component),
-            runner,
-            phase,
-            priority,
-            unit,
-        )
-
-    def transforms(
-        self,
-        topic: str = "/tf",
-        *,
-        frame_id: str = "world",
-        runner: str | int | Runner | None = None,
-        phase: Phase | int | str | None = None,
-        priority: int | None = None,
-    ) -> None:
-        """Record where the world's entities are as `foxglove.FrameTransforms`: frames `ent_1`, ..."""
-        layout = _schemas.transforms_layout(frame_id, "ent_", "wxyz")
-        self._add(
-            topic,
-            lambda: world_transforms(self._world(topic)),
-            runner,
-            phase,
-            priority,
-            layout=layout,
-        )
-
     @property
     def files(self) -> tuple[Path, ...]:
         """The files of this recorder, the present one last."""
         return tuple(self._files)
-
-    @property
-    def topics(self) -> list[str]:
-        return list(self._channels)
-
-    def _world(self, topic: str) -> Any:
-        try:
-            return self._scene.world  # type: ignore[union-attr]
-        except AttributeError:
-            raise ChannelError(
-                f"channel {topic!r} looks at the world, and the scene has none",
-                hint="make a World(scene) before the scene starts",
-            ) from None
-
-    def _add(
-        self,
-        topic: str,
-        source: Any,
-        runner: str | int | Runner | None,
-        phase: Phase | int | str | None,
-        priority: int | None,
-        unit: str = "",
-        *,
-        layout: Layout | None = None,
-        image: Image | None = None,
-        prepare: Callable[[Any], Any] | None = None,
-    ) -> None:
-        if not topic or not isinstance(topic, str):
-            raise ChannelError(f"a channel's topic is a text, not {topic!r}")
-        if topic in self._channels:
-            raise ChannelError(f"there is a channel {topic!r} already")
-        if self._session is not None:
-            raise ChannelError(
-                f"channel {topic!r} comes too late, the recording has begun",
-                hint="add channels before the scene starts",
-            )
-        place = (
-            runner.name if isinstance(runner, Runner) else runner,
-            None if phase is None else Phase.parse(phase),
-            priority,
-        )
-        channel = Channel(
-            topic,
-            source,
-            {"unit": unit} if unit else {},
-            layout=layout,
-            image=image,
-            prepare=prepare,
-        )
-        self._channels[topic] = (channel, place)
-
-    _KINDS: ClassVar[tuple[str, ...]] = (
-        "channel", "pose", "poses", "scan", "camera", "column", "transforms",
-    )  # fmt: skip
-
-    def _add_from_settings(self, settings: dict[str, Any]) -> None:
-        kind = settings.pop("kind", "channel")
-        if kind not in self._KINDS:
-            raise ChannelError(f"unknown kind of channel {kind!r}", hint=", ".join(self._KINDS))
-        topic = settings.get("topic", "?")
-        try:
-            getattr(self, kind)(**settings)
-        except TypeError as error:
-            raise ChannelError(f"channel {topic!r}: {error}") from None
-
-    # -- life cycle ----------------------------------------------------------------------
 
     def attach(self, scene: Scene) -> None:
         self._scene = scene
@@ -417,6 +195,7 @@ class Recorder(Subsystem):
         self._files.append(path)
         session = Session(_recorded_path(path), self._settings)
         self._session = session
+        self._begun = True
         scene = self._scene
         assert scene is not None
         session.describe({"scene": scene.name, "seed": str(scene.seed)})
@@ -437,6 +216,7 @@ class Recorder(Subsystem):
 
     def _close(self) -> None:
         session, self._session = self._session, None
+        self._begun = False
         if session is None:
             return
         try:
@@ -488,7 +268,3 @@ def _nothing(time_ns: int) -> None:
 def _recorded_path(path: Path) -> Path:
     """Where a recording goes while it runs; a table is made of it at the end."""
     return path.with_name(path.name + ".mcap") if path.suffix == ".parquet" else path
-
-
-def _float64(value: Any) -> Any:
-    return None if value is None else np.asarray(value, np.float64)
