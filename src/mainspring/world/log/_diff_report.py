@@ -12,6 +12,11 @@ from mainspring.world.log._format import InputGroup, LoggedInput
 __all__ = ["Cause", "DiffReport", "Divergence", "InputDifference", "Setting"]
 
 
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 class Setting(msgspec.Struct, frozen=True):
     """Something about how the runs were made that is not the same."""
 
@@ -20,7 +25,7 @@ class Setting(msgspec.Struct, frozen=True):
     b: Any
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.a!r} / {self.b!r}"
+        return f"{self.name}: {_short(self.a)} / {_short(self.b)}"
 
 
 class InputDifference(msgspec.Struct, frozen=True):

@@ -59,7 +59,7 @@ def history(
             HistoryEntry(at_ns, what, name=str(details.get("callback")), detail=details["error"])
             for what, at_ns, details in reader.events()
         ),
-        "snapshot": lambda: (HistoryEntry(t, "snapshot") for t in reader.snapshot_times()),
+        "snapshot": lambda: (HistoryEntry(max(t, 0), "snapshot") for t in reader.snapshot_times()),
         "hash": lambda: _hashes(reader, since, until),
         "resumed": lambda: _notes(reader, Kind.RESUMED, "resumed"),
         "end": lambda: _notes(reader, Kind.END, "end"),

@@ -321,11 +321,11 @@ class LogReader:
             ).fetchall()
         return [row[0] for row in rows]
 
-    def snapshot_sizes(self) -> list[tuple[int, int]]:
-        """Number and size of the snapshots whose state is kept."""
+    def snapshot_sizes(self) -> list[tuple[int, int, int]]:
+        """Number, instant and size of the snapshots whose state is kept."""
         with sqlite_errors(self.path):
             return self._db.execute(
-                "SELECT number, length(body) FROM record "
+                "SELECT number, last_ns, length(body) FROM record "
                 "WHERE kind = ? AND body IS NOT NULL ORDER BY number",
                 (int(Kind.SNAPSHOT),),
             ).fetchall()

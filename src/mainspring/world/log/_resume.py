@@ -24,7 +24,7 @@ from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recipe import machine, versions
 from mainspring.world.log._recorder import RunRecorder, position_of
 from mainspring.world.log._replay import Build, HashChecker, build_scene
-from mainspring.world.log._retention import Retention
+from mainspring.world.log._retention import Kept, Retention
 from mainspring.world.log._states import check_saveable
 from mainspring.world.log._writer import Durability, LogWriter
 
@@ -78,7 +78,7 @@ class _Revived(NamedTuple):
     own: list[Input]
     last_seq: int
     tail: tuple[int, bytes]
-    snapshots: list[tuple[int, int]]
+    snapshots: list[Kept]
     durability: Durability
 
 
@@ -112,10 +112,9 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
         player.release()
     scene.time.inbox.feed(waiting)
     header = reader.content(reader.record(0))
+    kept = [Kept(*row) for row in reader.snapshot_sizes()]
     tail = (reader.head[0] + 1, reader.head[1])
-    return _Revived(
-        scene, own, player.last_seq, tail, reader.snapshot_sizes(), header["durability"]
-    )
+    return _Revived(scene, own, player.last_seq, tail, kept, header["durability"])
 
 
 def _waiting(reader: LogReader, player: Player) -> list[Input]:

@@ -1,7 +1,7 @@
 """How many snapshots a log keeps: enough to restart in seconds, not enough to fill the disk.
 
-Beyond a budget of bytes the older snapshots are thinned: every second one loses its body,
-the oldest half first, so that they lie denser the newer they are. The first (the run's
+Beyond a budget of bytes the snapshots are thinned so that they lie denser the newer they are:
+those lose their bodies first that leave the smallest gap for their age. The first (the run's
 beginning) and the newest stay. The records themselves stay too, and the chain with them,
 since it covers digests; only opening an instant between two that were dropped takes longer.
 """
@@ -9,13 +9,24 @@ since it covers digests; only opening an instant between two that were dropped t
 from __future__ import annotations
 
 import sqlite3
+from typing import NamedTuple
 
 from mainspring.world.log._format import Kind, Row
 
-__all__ = ["Retention"]
+__all__ = ["Kept", "Retention"]
 
 #: This many of the newest are never thinned.
 NEWEST = 8
+#: Once over the budget, this part of it is made free, so that thinning is rare.
+SLACK = 16
+
+
+class Kept(NamedTuple):
+    """A snapshot whose state is in the log."""
+
+    number: int
+    time_ns: int
+    size: int
 
 
 class Retention:
@@ -23,39 +34,47 @@ class Retention:
 
     def __init__(self, budget_bytes: int | None) -> None:
         self.budget_bytes = budget_bytes
-        self._kept: list[tuple[int, int]] = []
+        self._kept: list[Kept] = []
         self._bytes = 0
 
-    def adopt(self, kept: list[tuple[int, int]]) -> None:
-        """Begin with the snapshots a log holds already: (record number, bytes)."""
+    def adopt(self, kept: list[Kept]) -> None:
+        """Begin with the snapshots a log holds already."""
         self._kept = list(kept)
-        self._bytes = sum(size for _, size in kept)
+        self._bytes = sum(snapshot.size for snapshot in kept)
 
     def apply(self, db: sqlite3.Connection, first: int, rows: list[Row]) -> None:
         """After a commit of `rows`, the first of them numbered `first`: thin what is too much."""
         for number, row in enumerate(rows, first):
             if row.kind is Kind.SNAPSHOT:
-                self._kept.append((number, len(row.body)))
+                self._kept.append(Kept(number, row.last_ns, len(row.body)))
                 self._bytes += len(row.body)
         if self.budget_bytes is None or self._bytes <= self.budget_bytes:
             return
-        dropped = self.choose()
+        dropped = self.choose(self._bytes - self.budget_bytes + self.budget_bytes // SLACK)
         db.executemany(
             "UPDATE record SET body = NULL WHERE number = ? AND kind = ?",
-            [(number, int(Kind.SNAPSHOT)) for number, _ in dropped],
+            [(snapshot.number, int(Kind.SNAPSHOT)) for snapshot in dropped],
         )
-        gone = {number for number, _ in dropped}
-        self._kept = [kept for kept in self._kept if kept[0] not in gone]
-        self._bytes -= sum(size for _, size in dropped)
+        gone = {snapshot.number for snapshot in dropped}
+        self._kept = [kept for kept in self._kept if kept.number not in gone]
+        self._bytes -= sum(snapshot.size for snapshot in dropped)
 
-    def choose(self) -> list[tuple[int, int]]:
-        """The snapshots to drop: every second of the older half, until the budget is met."""
-        over = self._bytes - (self.budget_bytes or 0)
-        candidates = self._kept[1:-NEWEST]
-        dropped: list[tuple[int, int]] = []
-        for kept in candidates[::2]:
-            if over <= 0:
+    def choose(self, too_much: int) -> list[Kept]:
+        """The snapshots to drop, no two of them neighbours: least gap for their age first."""
+        kept, now_ns = self._kept, self._kept[-1].time_ns
+
+        def gap_for_age(i: int) -> float:
+            gap_ns = kept[i + 1].time_ns - kept[i - 1].time_ns
+            return gap_ns / (now_ns - kept[i].time_ns + 1)
+
+        dropped: list[Kept] = []
+        taken: set[int] = set()
+        for i in sorted(range(1, len(kept) - NEWEST), key=gap_for_age):
+            if too_much <= 0:
                 break
-            dropped.append(kept)
-            over -= kept[1]
+            if i - 1 in taken or i + 1 in taken:
+                continue
+            taken.add(i)
+            dropped.append(kept[i])
+            too_much -= kept[i].size
         return dropped

@@ -421,6 +421,7 @@ class LogWriter:
         try:
             if self.failure is None:
                 # A finished log is one file that also opens from a read-only folder.
+                self._db.execute("PRAGMA busy_timeout = 50")
                 self._db.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error:
             pass  # somebody reads it right now; the next one to close it tidies up
