@@ -8,6 +8,7 @@
 
 #include "graph/nested.h"
 #include "graph/py_node.h"
+#include "graph/py_state.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -745,6 +746,9 @@ void bind_graph(nb::module_& m) {
         .def("run_simulation", &run_simulation, "end"_a)
         .def("run_realtime", &run_realtime, "end"_a)
         .def("cycle", [](Runner& r, std::int64_t time) { guarded([&] { r.get().cycle(time); }); })
+        .def("save", [](Runner& r) { return guarded([&] { return nb::steal(save_engine(r.get())); }); })
+        .def("restore",
+             [](Runner& r, nb::handle state) { guarded([&] { load_engine(r.get(), state.ptr()); }); })
         .def_prop_ro("next_time", [](Runner& r) { return r.get().next_time(); })
         .def_prop_ro("now", [](Runner& r) { return r.get().now; })
         .def_prop_ro("cycles", [](Runner& r) { return r.get().cycles; })

@@ -151,6 +151,21 @@ void Graph::mark_dirty() {
     if (parent != nullptr && !ended) static_cast<HostNode*>(parent)->child_dirty(this);
 }
 
+void Graph::quiet() {
+    dirty = false;
+    for (std::size_t s = 0; s < summary_size_; ++s) {
+        for (std::uint64_t left = summary_[s]; left != 0; left &= left - 1)
+            words_[s * 64 + static_cast<unsigned>(__builtin_ctzll(left))] = 0;
+        summary_[s] = 0;
+    }
+    std::vector<Graph*> inner;
+    for (Node* node : nodes) {
+        node->nested(inner);
+        if (auto* host_node = dynamic_cast<HostNode*>(node)) host_node->quiet();
+    }
+    for (Graph* each : inner) each->quiet();
+}
+
 void Graph::schedule_later(std::uint32_t node) {
     engine->schedule(nodes[node], engine->now + tick_ns);
 }
@@ -346,6 +361,10 @@ void Engine::schedule(Node* node, Time time) {
         sift_up(node->heap_at);
         return;
     }
+    schedule_at(node, time);
+}
+
+void Engine::schedule_at(Node* node, Time time) {
     node->heap_at = static_cast<std::uint32_t>(heap_.size());
     heap_.push_back(Entry{time, node});
     sift_up(node->heap_at);

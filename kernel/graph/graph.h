@@ -50,6 +50,12 @@ public:
     // What the node keeps besides its output, as an object of the embedding; null for nothing.
     virtual Obj* save() { return nullptr; }
     virtual void restore(Obj*, Time) {}
+    // While a saved state is put back: the graph that ran for `key` at `place`, made anew.
+    virtual Graph* revive(Obj*, std::uint32_t, Time) { return nullptr; }
+    // After it: bind again what was bound by evaluation.
+    virtual void rebind(Time) {}
+    // And then: let links of its own know the times of what they lead to.
+    virtual void refresh_links() {}
 
     Graph* graph = nullptr;
     const NodeSpec* spec = nullptr;
@@ -132,6 +138,9 @@ public:
         summary_[node >> 12U] |= std::uint64_t{1} << ((node >> 6U) & 63U);
         if (!dirty) mark_dirty();
     }
+    bool ready(std::uint32_t node) const { return ((words_[node >> 6U] >> (node & 63U)) & 1U) != 0; }
+    // Forget what is ready: a state that is put back says itself what waits.
+    void quiet();
     Out* output();
     Out* out_of(const InputSpec& input);
     std::string path() const;
@@ -194,6 +203,10 @@ protected:
     void evaluate_dirty(Time now) {
         evaluate_dirty(now, [](Graph&) { throw; });
     }
+public:
+    void quiet() { dirty_.clear(); }
+
+protected:
     // Says that this node is at work, so that its graphs need not call it.
     struct Busy {
         explicit Busy(HostNode& host_node) : node(host_node) { node.busy_ = true; }
@@ -274,6 +287,8 @@ public:
     std::int64_t (*wall_clock)() = nullptr;
     // Evaluate `node` at `time` or before (the least of what was asked for).
     void schedule(Node* node, Time time);
+    // The same, for a node that is not in the schedule, at any time.
+    void schedule_at(Node* node, Time time);
     // Evaluate `node` at `time`, whatever was asked for before; `forever` for not at all.
     void reschedule(Node* node, Time time);
     Time scheduled(const Node* node) const {

@@ -32,6 +32,21 @@ void KeyTable::clear_all() {
     changed_ = never;
 }
 
+void KeyTable::load(const std::vector<Obj*>& slots, const std::vector<std::uint32_t>& free) {
+    clear_all();
+    for (Obj* key : slots) {
+        Entry entry;
+        if (key != nullptr) {
+            host.retain(key);
+            entry = Entry{key, host.hash(key), never, true};
+            ++live_;
+        }
+        entries_.push_back(entry);
+    }
+    free_ = free;
+    grow();
+}
+
 void KeyTable::visit(Visitor& visitor) const {
     for (const Entry& entry : entries_) visitor(entry.key);
 }

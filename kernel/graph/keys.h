@@ -57,6 +57,9 @@ public:
         removed_.clear();
     }
     void clear_all();
+    // As it was saved: the key of each slot (null for a free one), and the free slots in order.
+    void load(const std::vector<Obj*>& slots, const std::vector<std::uint32_t>& free);
+    const std::vector<std::uint32_t>& free_slots() const { return free_; }
     void visit(Visitor& visitor) const;
 
 private:

@@ -61,6 +61,10 @@ public:
                    first_ || sampled(in_[0], now));
         first_ = false;
     }
+    void rebind(Time now) override {
+        first_ = true;
+        eval(now);
+    }
 
 private:
     static bool has_reference(const TsType& type) {

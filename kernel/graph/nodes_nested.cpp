@@ -53,6 +53,17 @@ public:
         for (const auto& child : graphs_)
             if (child != nullptr) all.push_back(child.get());
     }
+    Graph* revive(Obj* key, std::uint32_t place, Time now) override {
+        const Busy busy(*this);
+        first_ = false;
+        if (out == nullptr && sink_keys_->keys.find(key) == none) {
+            bool fresh = false;
+            sink_keys_->keys.insert(key, never + 1, fresh);
+        }
+        (void)place;
+        add(key, now);
+        return graphs_[table().find(key)].get();
+    }
     void eval(Time now) override {
         const Busy busy(*this);
         sync(now);
@@ -221,6 +232,11 @@ public:
         evaluate_dirty(now);
     }
     void visit(Visitor& visitor) const override { visitor(key_.get()); }
+    Graph* revive(Obj* key, std::uint32_t, Time now) override {
+        const Busy busy(*this);
+        change(*static_cast<const SwitchPlan*>(spec->extra.get()), key, now);
+        return child_.get();
+    }
 
 private:
     void change(const SwitchPlan& plan, Obj* key, Time now) {
@@ -274,6 +290,7 @@ public:
         child_->start(now);
         if (!dirty_.empty()) graph->schedule(index);
     }
+    Graph* revive(Obj*, std::uint32_t, Time) override { return child_.get(); }
     void stop(Time now) override {
         if (child_ != nullptr) child_->stop(now);
     }
@@ -332,9 +349,25 @@ public:
             if (join.graph != nullptr) all.push_back(join.graph.get());
         if (alone_ != nullptr) all.push_back(alone_.get());
     }
-    void child_dirty(Graph* child) override {
-        dirty_.push_back(child);
-        if (!busy_) graph->schedule(index);
+    Graph* revive(Obj*, std::uint32_t place, Time now) override {
+        const Busy busy(*this);
+        if (first_) {
+            sync(static_cast<DictOut*>(in_[0]->resolve()), now, true);
+            first_ = false;
+        }
+        if (place == 0) return alone_.get();
+        return place < joins_.size() ? joins_[place].graph.get() : nullptr;
+    }
+    void refresh_links() override {
+        // order: deepest first, so that each sees what it leads to done
+        for (std::size_t at = joins_.size(); at-- > 0;)
+            if (joins_[at].result != nullptr) joins_[at].result->refresh();
+    }
+    void rebind(Time now) override {
+        const Busy busy(*this);
+        if (first_ && keys_->valid()) sync(static_cast<DictOut*>(in_[0]->resolve()), now, true);
+        else if (first_) crown(now);
+        first_ = false;
     }
     void eval(Time now) override {
         const Busy busy(*this);
@@ -389,8 +422,10 @@ private:
     }
 
     void sync(DictOut* dict, Time now, bool all) {
+        if (all || dict == nullptr) clear(now);
+        // The tree has its size before any place is touched: growing moves places.
+        if (dict != nullptr && dict->keys().slots() > leaves_) grow(dict->keys().slots() - 1, now);
         if (all || dict == nullptr) {
-            clear(now);
             if (dict != nullptr)
                 for (std::uint32_t at = 0; at < dict->keys().slots(); ++at)
                     if (dict->keys().live(at)) set_leaf(at, dict->children[at], now);
@@ -405,7 +440,6 @@ private:
 
     // Places of the dictionary are the leaves, so no map from keys to leaves is needed.
     void set_leaf(std::uint32_t place, Out* element, Time now) {
-        if (place >= leaves_) grow(place, now);
         Join& leaf = join(leaves_ + place);
         leaf.result->bind(element, now);
         leaf.live = element == nullptr ? 0 : 1;
@@ -547,9 +581,29 @@ public:
     void nested(std::vector<Graph*>& all) const override {
         for (const auto& child : chain_) all.push_back(child.get());
     }
+    Graph* revive(Obj*, std::uint32_t place, Time now) override {
+        if (first_) grow_chain(now);
+        return place < chain_.size() ? chain_[place].get() : nullptr;
+    }
+    void rebind(Time now) override {
+        if (first_) grow_chain(now);
+    }
     void eval(Time now) override {
         const Busy busy(*this);
-        if (first_ || keys_->modified(now) || sampled(keys_, now)) {
+        if (first_ || keys_->modified(now) || sampled(keys_, now)) grow_chain(now);
+        while (!dirty_.empty()) {
+            const auto next = std::min_element(dirty_.begin(), dirty_.end(), [](Graph* a, Graph* b) {
+                return a->place < b->place;
+            });
+            Graph* child = *next;
+            dirty_.erase(next);
+            child->evaluate(now);
+        }
+    }
+
+private:
+    void grow_chain(Time now) {
+        {
             auto* dict = static_cast<DictOut*>(in_[0]->resolve());
             std::vector<Out*> elements;
             if (dict != nullptr && in_[0]->valid())
@@ -582,17 +636,8 @@ public:
             static_cast<Link&>(*out).bind(chain_.empty() ? in_[1] : chain_.back()->output(), now);
             first_ = false;
         }
-        while (!dirty_.empty()) {
-            const auto next = std::min_element(dirty_.begin(), dirty_.end(), [](Graph* a, Graph* b) {
-                return a->place < b->place;
-            });
-            Graph* child = *next;
-            dirty_.erase(next);
-            child->evaluate(now);
-        }
     }
 
-private:
     Out* keys_ = nullptr;
     std::vector<std::unique_ptr<Graph>> chain_;
     bool first_ = true;

@@ -278,6 +278,19 @@ Out* DictOut::create(Obj* key, Time now) {
     return children[at];
 }
 
+void DictOut::load_keys(const std::vector<Obj*>& slots, const std::vector<std::uint32_t>& free) {
+    for (Out* child : children) delete child;
+    children.assign(slots.size(), nullptr);
+    keys().load(slots, free);
+    for (std::uint32_t at = 0; at < slots.size(); ++at) {
+        if (slots[at] == nullptr) continue;
+        Out* child = (make_element ? make_element() : make_out(type->child(0), owner, links)).release();
+        child->parent = this;
+        child->slot = at;
+        children[at] = child;
+    }
+}
+
 void DictOut::erase_slot(std::uint32_t at, Time now) {
     keys().erase(at, now);
     key_set.sweep_later();
@@ -424,6 +437,18 @@ void Link::bind(Out* fresh, Time now) {
     }
     if (keys_ != nullptr) keys_->bind(fresh == nullptr ? nullptr : child_at(fresh, key_set_step), now);
     rebound();
+}
+
+void Link::refresh() {
+    last_modified = target == nullptr ? never : target->last_modified;
+    bound_at = never;
+    refresh_parts();
+}
+
+void Link::refresh_parts() {
+    for (const auto& projection : projections)
+        if (projection != nullptr) projection->refresh();
+    if (keys_ != nullptr) keys_->refresh();
 }
 
 void Link::rebound() {

@@ -191,6 +191,7 @@ public:
     Out* create(Obj* key, Time now);  // the key's output, made if missing
     std::function<std::unique_ptr<Out>()> make_element;  // instead of plain elements
     bool erase(Obj* key, Time now);
+    void load_keys(const std::vector<Obj*>& slots, const std::vector<std::uint32_t>& free);
     void erase_slot(std::uint32_t slot, Time now);
     void child_marked(std::uint32_t child, Time now) override;
     void invalidate(Time now) override;
@@ -249,6 +250,9 @@ public:
     // A link to the key set of whatever dictionary this one is bound to.
     Link* project_keys();
     bool sampled(Time now) const { return bound_at == now; }
+    // The times of what is behind it, where a saved state was put back silently.
+    void refresh();
+    void refresh_parts();
     // Nodes that want to know when `resolve` leads elsewhere.
     void watch_binding(Node* node) { binding_watchers_.push_back(node); }
 

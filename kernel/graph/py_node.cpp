@@ -239,13 +239,34 @@ PyObject* PyNode::call(const Call& call_plan) {
 }
 
 void PyNode::eval(Time now) {
-    if (!ready(now)) {
-        if (schedule_ != nullptr) schedule_->done(now);
-        return;
+    if (call_ == nullptr) {
+        // The first time: what does not change from call to call is looked up once.
+        const Call& plan_call = plan().eval;
+        args_ = arguments(plan_call);
+        own_schedule_ = schedule_ != nullptr || plan().scheduler;
+        const std::size_t named =
+            plan_call.keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(plan_call.keywords.get())) : 0;
+        positional_ = (args_.size() - 1 - named) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+        call_ = PyVectorcall_Function(plan_call.function.get());
+        if (call_ == nullptr) call_ = PyObject_Vectorcall;
     }
-    prepare(now);
-    if (args_.empty()) args_ = arguments(plan().eval);
-    PyObject* result = vectorcall(plan().eval, args_);
+    if (own_schedule_) {
+        if (!ready(now)) {
+            schedule_->done(now);
+            return;
+        }
+        prepare(now);
+    } else {
+        for (const Input& input : inputs_) {
+            if (input.need != 0 &&
+                (!input.out->valid() || (input.need == 2 && !input.out->all_valid())))
+                return;
+            if (input.scalar) refresh(input.view, *input.out, now);
+        }
+    }
+    PyObject* result =
+        call_(plan().eval.function.get(), args_.data() + 1, positional_, plan().eval.keywords.get());
+    if (result == nullptr) throw HostError();
     if (result != Py_None && out != nullptr) {
         if (out->kind != Kind::scalar || out->is_link ||
             !apply_exact(static_cast<ScalarOut&>(*out), result, now)) {
@@ -299,6 +320,7 @@ void PyNode::restore(Obj* saved, Time) {
     if (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2) return;
     for (PyObject* arg : args_) Py_XDECREF(arg);
     args_.clear();
+    call_ = nullptr;
     PyObject* state = PyTuple_GET_ITEM(saved, 0);
     state_ = state == Py_None ? ObjRef() : ObjRef(state);
     PyObject* events = PyTuple_GET_ITEM(saved, 1);
@@ -330,6 +352,7 @@ void GeneratorNode::advance(Time now) {
             return;
         }
         const ObjRef kept = ObjRef::steal(item);
+        ++taken_;
         if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != 2) {
             PyErr_Format(PyExc_TypeError,
                          "a generator yields pairs of time and value, this one gave %R", item);
@@ -364,6 +387,35 @@ void GeneratorNode::eval(Time now) {
             apply(*out, value.get(), now);
     }
     advance(now);
+}
+
+Obj* GeneratorNode::save() {
+    return steal(Py_BuildValue("(LiL)", static_cast<long long>(taken_), iterator_ ? 1 : 0,
+                               static_cast<long long>(due_)))
+        .take();
+}
+
+// The generator runs again from its start, silently, up to the item it waited with.
+void GeneratorNode::restore(Obj* state, Time) {
+    const std::int64_t wanted = PyLong_AsLongLong(PyTuple_GET_ITEM(state, 0));
+    while (iterator_ && taken_ < wanted) {
+        pending_ = ObjRef();
+        due_ = never;
+        PyObject* item = PyIter_Next(iterator_.get());
+        if (item == nullptr) {
+            iterator_ = ObjRef();
+            if (PyErr_Occurred() != nullptr) throw HostError();
+            break;
+        }
+        const ObjRef kept = ObjRef::steal(item);
+        ++taken_;
+        pending_ = ObjRef(PyTuple_GET_ITEM(item, 1));
+    }
+    due_ = PyLong_AsLongLong(PyTuple_GET_ITEM(state, 2));
+    if (PyLong_AsLong(PyTuple_GET_ITEM(state, 1)) == 0) {
+        iterator_ = ObjRef();
+        pending_ = ObjRef();
+    }
 }
 
 void GeneratorNode::stop(Time now) {

@@ -114,6 +114,9 @@ protected:
     PyObject* call(const Call& call);
 
     std::vector<Input> inputs_;
+    vectorcallfunc call_ = nullptr;
+    std::size_t positional_ = 0;
+    bool own_schedule_ = false;
     std::vector<PyObject*> args_;  // of `eval`, one free place in front for vectorcall
     std::unique_ptr<NodeSchedule> schedule_;
     ObjRef state_;
@@ -125,9 +128,12 @@ public:
     void stop(Time now) override;
     void eval(Time now) override;
     void visit(Visitor& visitor) const override;
+    Obj* save() override;
+    void restore(Obj* state, Time now) override;
 
 private:
     void advance(Time now);
+    std::int64_t taken_ = 0;  // items so far: how a saved generator is brought back to its place
     ObjRef iterator_, pending_;
     Time due_ = never;
 };

@@ -37,6 +37,7 @@ PyObject* guard(F body) {
 
 void put(PyObject*& at, PyObject* value) {
     PyObject* old = at;
+    if (old == value) return;
     at = Py_NewRef(value);
     Py_XDECREF(old);
 }

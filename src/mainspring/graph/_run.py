@@ -9,6 +9,7 @@ time from outside (a scene): `next_wakeup_ns()` and `evaluate(time_ns)`.
 
 from __future__ import annotations
 
+import copy
 import datetime as _dt
 import enum
 import traceback
@@ -20,9 +21,10 @@ from mainspring._kernel import graph as _k
 from mainspring.graph import _sentinels
 from mainspring.graph._description import GraphDescription, instantiate
 from mainspring.graph._errors import GraphError, NodeException, WiringError
-from mainspring.graph._injectables import GlobalState
+from mainspring.graph._injectables import STATE, GlobalState, RecordableState, TypedState
 from mainspring.graph._types import CompoundScalar
 from mainspring.graph._wiring import Context, Input, WiringNode, WiringPort, describe, plain, wiring
+from mainspring.state import digest
 
 MIN_DT = _dt.datetime(1970, 1, 1)
 MIN_TD = _dt.timedelta(microseconds=1)
@@ -341,9 +343,85 @@ class RunningGraph:
             self._started = False
             self.kernel.stop()
 
+    def save(self) -> Any:
+        """The state between two cycles: values, schedules, what nodes keep, nested graphs."""
+        now, start, nodes = self.kernel.save()
+        return (now, start, _packed(nodes))
+
+    def restore(self, state: Any) -> None:
+        """The state as it was saved, into a graph of the same description."""
+        if not self._started:
+            self.start()
+        now, start, nodes = state
+        self.kernel.restore((now, start, _unpacked(nodes)))
+
+    def hash(self) -> bytes:
+        """16 bytes that are equal where the state is; what cannot be encoded is named."""
+        return digest(_named_state(self.description, self.save()), self.description.name)
+
     def dispose(self) -> None:
         """Let go of everything."""
         self.kernel.dispose()
+
+
+def _named_state(description: GraphDescription, state: Any) -> Any:
+    """The state with nodes by name, so that an error says which one keeps what cannot be saved."""
+    now, start, nodes = state
+    return {"now": now, "start": start, "nodes": _named_nodes(description, nodes)}
+
+
+def _named_nodes(description: GraphDescription, nodes: list[Any]) -> dict[str, Any]:
+    named = {}
+    for node, (due, own, out, error, graphs) in zip(description.nodes, nodes, strict=True):
+        inner = [
+            (key, place, state if len(node.nested) != 1 else _named_nodes(node.nested[0], state))
+            for key, place, state in graphs
+        ]
+        named[f"{node.id} {node.name}"] = (due, own, out, error, inner)
+    return named
+
+
+_STATES = {"STATE": STATE, "TypedState": TypedState}
+
+
+def _packed(nodes: list[Any]) -> list[Any]:
+    """Node states with what nodes keep copied out of its live objects, as plain data."""
+    made = []
+    for due, own, out, error, graphs in nodes:
+        inner = [(key, place, _packed(state)) for key, place, state in graphs]
+        made.append((due, _pack_own(own), out, error, inner))
+    return made
+
+
+def _pack_own(own: Any) -> Any:
+    if isinstance(own, tuple) and own and isinstance(own[0], STATE):
+        kept = copy.deepcopy(dict(vars(own[0])))
+        return (("state", type(own[0]).__name__, kept), *own[1:])
+    if isinstance(own, tuple) and own and isinstance(own[0], RecordableState):
+        return (("recordable", tuple(own[0].keys()), own[0].value), *own[1:])
+    return own
+
+
+def _unpacked(nodes: list[Any]) -> list[Any]:
+    return [
+        (due, _unpack_own(own), out, error, [(k, place, _unpacked(s)) for k, place, s in graphs])
+        for due, own, out, error, graphs in nodes
+    ]
+
+
+def _unpack_own(own: Any) -> Any:
+    if not (isinstance(own, tuple) and own and isinstance(own[0], tuple)):
+        return own
+    kind, what, values = own[0]
+    made: Any
+    if kind == "recordable":
+        made = RecordableState(tuple(what))
+        for name, value in values.items():
+            setattr(made, name, value)
+    else:
+        made = STATE.__new__(_STATES[what])
+        made.__dict__.update(copy.deepcopy(values))
+    return (made, *own[1:])
 
 
 def _execute(description: GraphDescription, config: GraphConfiguration) -> None:

@@ -164,9 +164,9 @@ def _inputs(
 ) -> tuple[list[Any], dict[str, Any], int]:
     """The arguments to wire the node with, and the number of cycles the inputs cover."""
     if not isinstance(node, (Wirable, Bound)):
-        raise WiringError(
-            f"eval_node takes a decorated function, not {node!r}", hint="decorate it with @graph"
-        )
+        if not callable(node):
+            raise WiringError(f"eval_node takes a node or graph, not {node!r}")
+        return list(args), dict(kwargs), 0  # const and its like: everything is a plain value
     signature: Signature = node.signature
     bindings: dict[Any, Any] = dict(node.bindings) if isinstance(node, Bound) else {}
     for variable, tp in types.items():

@@ -1,0 +1,11 @@
+// Saving and restoring a running graph.
+#pragma once
+
+#include "graph/py.h"
+
+namespace mainspring::graph::py {
+
+PyObject* save_engine(Engine& engine);              // a new reference; throws HostError
+void load_engine(Engine& engine, PyObject* state);  // into a graph that was started
+
+}  // namespace mainspring::graph::py

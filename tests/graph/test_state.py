@@ -1,0 +1,186 @@
+"""A running graph's state: saved, put back and hashed, it goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mainspring.errors import StateError
+from mainspring.graph import (
+    DEFAULT,
+    MIN_ST,
+    MIN_TD,
+    REF,
+    REMOVE,
+    SCHEDULER,
+    STATE,
+    TS,
+    TSD,
+    TSL,
+    TSS,
+    TSW,
+    RunningGraph,
+    Size,
+    WindowSize,
+    compute_node,
+    feedback,
+    generator,
+    graph,
+    map_,
+    reduce,
+    switch_,
+)
+from mainspring.graph._run import _recorded
+from mainspring.state import decode, encode
+
+
+@generator
+def numbers(count: int) -> TS[int]:
+    for i in range(count):
+        yield MIN_ST + i * MIN_TD, i
+
+
+@generator
+def table(count: int) -> TSD[str, TS[int]]:
+    for i in range(count):
+        change: dict[str, Any] = {"abcdef"[i % 6]: i}
+        if i % 5 == 4:
+            change["abcdef"[(i + 3) % 6]] = REMOVE
+            change.pop("abcdef"[i % 6], None)
+        if i >= 6 or REMOVE not in change.values():
+            yield MIN_ST + i * MIN_TD, change
+
+
+@compute_node
+def total(v: TS[int], state: STATE = None) -> TS[int]:
+    state.sum = state.get("sum", 0) + v.value
+    return state.sum
+
+
+@compute_node
+def plus(a: TS[int], b: TS[int]) -> TS[int]:
+    return a.value + b.value
+
+
+@compute_node(active=("a",))
+def plus_last(a: TS[int], b: TS[int]) -> TS[int]:
+    return (a.value + b.value) % 1000
+
+
+@compute_node
+def negative(v: TS[int]) -> TS[int]:
+    return -v.value
+
+
+@compute_node
+def later(v: TS[int], scheduler: SCHEDULER = None) -> TS[int]:
+    if scheduler.is_scheduled_now:
+        return -1
+    scheduler.schedule(MIN_TD * 3, tag="later")
+    return v.value if v.value % 4 == 0 else None
+
+
+@compute_node
+def parity(v: TS[int]) -> TS[str]:
+    return "even" if v.value // 3 % 2 == 0 else "odd"
+
+
+@compute_node
+def pick(c: TS[str], a: REF[TS[int]], b: REF[TS[int]]) -> REF[TS[int]]:
+    return a.value if c.value == "even" else b.value
+
+
+@compute_node
+def keys(v: TS[int]) -> TSS[int]:
+    return {v.value % 3, v.value % 5}
+
+
+@compute_node
+def window_sum(w: TSW[int, WindowSize[4]]) -> TS[int]:
+    return int(sum(w.value))
+
+
+@compute_node
+def to_window(v: TS[int]) -> TSW[int, WindowSize[4]]:
+    return v.value
+
+
+COUNT = 23
+
+
+@graph
+def program() -> TSL[TS[int], Size[8]]:
+    v = numbers(COUNT)
+    d = table(COUNT)
+    back = feedback(TS[int], 0)
+    looped = plus_last(v, back())
+    back(looped)
+    mapped = map_(lambda x: total(x), d)
+    switched = switch_(parity(v), {"even": total, DEFAULT: lambda x: negative(total(x))}, v)
+    return TSL.from_ts(
+        total(v),
+        looped,
+        reduce(plus, mapped, 0),
+        reduce(lambda a, b: plus(a, negative(b)), map_(negative, d), 0),
+        switched,
+        later(v),
+        pick(parity(v), total(v), negative(v)),
+        window_sum(to_window(v)),
+    )
+
+
+def fresh() -> tuple[RunningGraph, list[Any]]:
+    description, ticks = _recorded(program, (), {})
+    assert ticks is not None
+    running = RunningGraph(description)
+    running.start()
+    return running, ticks
+
+
+def cycles(running: RunningGraph) -> Iterator[int]:
+    while (time := running.next_wakeup_ns()) is not None:
+        yield time
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 5, 8, 13, 19, 22])
+def test_goes_on_where_it_was(after: int) -> None:
+    """Saved after some cycles and put into another graph, the rest is tick for tick the same."""
+    whole, expected = fresh()
+    for time in cycles(whole):
+        whole.evaluate(time)
+
+    first, _ = fresh()
+    for n, time in enumerate(cycles(first)):
+        if n == after:
+            break
+        first.evaluate(time)
+    saved = decode(encode(first.save(), "graph"))
+    second, rest = fresh()
+    second.restore(saved)
+    assert second.hash() == first.hash()
+    for time in cycles(second):
+        second.evaluate(time)
+    assert rest == [tick for tick in expected if tick[0] >= MIN_ST + after * MIN_TD]
+    assert second.hash() == whole.hash()
+
+
+def test_what_cannot_be_saved_is_named() -> None:
+    """The node and the place are in the error."""
+
+    @compute_node
+    def keeps(v: TS[int], state: STATE = None) -> TS[int]:
+        state.thing = print
+        return v.value
+
+    @graph
+    def main() -> TS[int]:
+        return keeps(numbers(3))
+
+    description, _ = _recorded(main, (), {})
+    running = RunningGraph(description)
+    running.start()
+    running.evaluate(running.next_wakeup_ns() or 0)
+    with pytest.raises(StateError, match=r"keeps.*thing"):
+        running.hash()
