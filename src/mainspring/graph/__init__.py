@@ -317,7 +317,6 @@ __all__ = [
     "passive",
     "pass_through",
     "pass_through_node",
-    "passive",
     "push_queue",
     "reduce",
     "resolve_type_alias",
