@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import world_twins
 
-from mainspring import InboxFullError, Input, Scene
+from mainspring import InboxFullError, Input, Scene, TimeMode
 from mainspring.errors import StateError
 from mainspring.state import decode, encode
 from mainspring.world import (
@@ -349,6 +349,25 @@ def run_twin(hash_seed: str) -> str:
         check=True,
     )
     return done.stdout
+
+
+@pytest.mark.parametrize("mode", ["sim_realtime", "sim_high_performance", "advance"])
+@pytest.mark.parametrize("frame_ns", [4_166_667, 16_666_667, 41_666_667, None])
+def test_frames_and_modes_make_no_difference(mode: str, frame_ns: int | None) -> None:
+    scene, plain = world_twins.build(), world_twins.build()
+    rng = random.Random(5)
+    for one in (scene, plain):
+        one.world.submit("ann", "heal", {"tag": "first", "amount": 3})
+    plain.advance(seconds=0.5)
+    if mode != "advance":
+        scene.time.mode = TimeMode.parse(mode)
+        for _ in range(10):
+            # Unpaced, a frame runs as much as its budget holds: a single instant will do.
+            scene.time.frame_budget_ns = 1
+            scene.frame(rng.randrange(1, 60_000_000) if frame_ns is None else frame_ns)
+    assert scene.time.now <= 500_000_000
+    scene.advance(ns=500_000_000 - scene.time.now)
+    assert scene.part_hashes()["world"] == plain.part_hashes()["world"]
 
 
 @pytest.mark.slow

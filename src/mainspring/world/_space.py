@@ -12,6 +12,7 @@ and, at equal distance, creation order. A distance is compared as
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,9 @@ class SpatialIndex:
     def __init__(self, world: World) -> None:
         self._world = world
         self._grid = Grid()
+        # Other threads may look too, and a query runs without the interpreter's lock: nobody
+        # may build while another asks.
+        self._lock = threading.Lock()
 
     @property
     def builds(self) -> int:
@@ -117,13 +121,14 @@ class SpatialIndex:
 
         `radius` is one number or one for each centre; `among` limits who can be found.
         """
-        grid, rows, numbers = self._grid_of(among)
-        centers, skip = self._centers(around, rows, include_self)
         radii = np.ascontiguousarray(np.atleast_1d(np.asarray(radius, dtype=np.float64)))
-        try:
-            offsets, found = grid.radius(centers, radii, skip)
-        except ValueError as error:
-            raise SpaceError(str(error)) from None
+        with self._lock:
+            grid, rows, numbers = self._grid_of(among)
+            centers, skip = self._centers(around, rows, include_self)
+            try:
+                offsets, found = grid.radius(centers, radii, skip)
+            except ValueError as error:
+                raise SpaceError(str(error)) from None
         return Neighbors(
             self._world, numbers, offsets, found if rows is None else rows[found], None
         )
@@ -140,12 +145,13 @@ class SpatialIndex:
         """The `k` nearest to each centre, nearest first, none farther than `within`."""
         if k < 0:
             raise SpaceError(f"k is {k}; it counts neighbours, from 0 up")
-        grid, rows, numbers = self._grid_of(among)
-        centers, skip = self._centers(around, rows, include_self)
-        try:
-            offsets, found, distances = grid.nearest(centers, k, within, skip)
-        except ValueError as error:
-            raise SpaceError(str(error)) from None
+        with self._lock:
+            grid, rows, numbers = self._grid_of(among)
+            centers, skip = self._centers(around, rows, include_self)
+            try:
+                offsets, found, distances = grid.nearest(centers, k, within, skip)
+            except ValueError as error:
+                raise SpaceError(str(error)) from None
         return Neighbors(
             self._world, numbers, offsets, found if rows is None else rows[found], distances
         )
