@@ -99,6 +99,7 @@ from mainspring.graph._injectables import (
     Node,
     Traits,
 )
+from mainspring.graph._inspect import InputInspection, Inspector, NodeInspection
 from mainspring.graph._nested import (
     exception_time_series,
     feedback,
@@ -191,6 +192,13 @@ from mainspring.graph._types import (
     resolve_type_alias,
     ts_schema,
 )
+from mainspring.graph._watch import (
+    EvaluationProfileEntry,
+    EvaluationProfilePhase,
+    EvaluationProfiler,
+    EvaluationProfileSnapshot,
+    EvaluationTrace,
+)
 from mainspring.graph._wiring import WiringPort
 from mainspring.graph.operators import *  # noqa: F403
 from mainspring.graph.operators import __all__ as _operator_names
@@ -200,6 +208,14 @@ WiringNodeClass = _nodes.Wirable
 OperatorWiringNodeClass = _nodes.Operator
 
 __all__ = [
+    "EvaluationProfileEntry",
+    "EvaluationProfilePhase",
+    "EvaluationProfiler",
+    "EvaluationProfileSnapshot",
+    "EvaluationTrace",
+    "InputInspection",
+    "Inspector",
+    "NodeInspection",
     *_operator_names,
     "AUTO_RESOLVE",
     "CLOCK",

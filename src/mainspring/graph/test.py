@@ -46,6 +46,13 @@ from mainspring.graph._types import (
     type_name,
     variables,
 )
+from mainspring.graph._watch import (
+    EvaluationProfileEntry,
+    EvaluationProfilePhase,
+    EvaluationProfiler,
+    EvaluationProfileSnapshot,
+    EvaluationTrace,
+)
 from mainspring.graph._wiring import (
     Context,
     WiringNode,
@@ -54,7 +61,14 @@ from mainspring.graph._wiring import (
     wiring,
 )
 
-__all__ = ["eval_node"]
+__all__ = [
+    "EvaluationProfileEntry",
+    "EvaluationProfilePhase",
+    "EvaluationProfileSnapshot",
+    "EvaluationProfiler",
+    "EvaluationTrace",
+    "eval_node",
+]
 
 
 def eval_node(
