@@ -16,7 +16,50 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["MainspringError", "MissingExtraError", "StateError", "did_you_mean", "nearest"]
+__all__ = [
+    "THREAD_ROWS",
+    "MainspringError",
+    "MissingExtraError",
+    "StateError",
+    "did_you_mean",
+    "nearest",
+    "thread_row",
+]
+
+THREAD_ROWS: dict[int, tuple[str, str, str]] = {
+    1: (
+        "main",
+        "scenes, worlds, assets, the window or page state",
+        "anything longer than a frame",
+    ),
+    2: (
+        "callbacks and nodes",
+        "their phase's work",
+        "touch what another thread owns, wait for one",
+    ),
+    4: (
+        "job workers",
+        "long files, network, subprocesses, computing",
+        "touch main-thread state",
+    ),
+    8: (
+        "network and RPC threads",
+        "decode, check, put into the inbox, read the last capture",
+        "change state, wait for a future instant while holding the main thread",
+    ),
+    16: ("watchers", "raise a flag", "do the reload"),
+    32: ("render thread", "drain submitted work", "change the simulation"),
+}
+"""What each kind of thread may and may not do, by its bit in the kernel's threads module: the
+table of docs/concepts/threads.md. It stands here because errors of every layer quote it."""
+
+
+def thread_row(contexts: int) -> str:
+    """The row of a thread with these bits, as an error quotes it; that of the main thread for one
+    that never said what it is."""
+    narrow = contexts & ~1 or 1
+    name, may, may_not = THREAD_ROWS[narrow & -narrow]
+    return f"{name} | may: {may} | may not: {may_not}"
 
 
 class MainspringError(Exception):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import mainspring
 from mainspring import threads
 from mainspring.threads import (
     TABLE,
@@ -269,3 +270,29 @@ def test_guards_can_be_collected() -> None:
     del guarded, work
     gc.collect()
     assert ref() is None
+
+
+@pytest.mark.parametrize("context", ELSEWHERE)
+def test_scenes_and_worlds_are_refused_to_other_threads_with_the_row(
+    context: str, on_thread: Callable[..., Any]
+) -> None:
+    """What a scene or a world is made of changes on its own thread; the error quotes the row."""
+    from mainspring.world import World
+
+    scene = mainspring.Scene()
+    world = World(scene)
+    calls: list[Callable[[], Any]] = [
+        lambda: scene.add(Mover()),
+        lambda: scene.advance(ns=1),
+        lambda: setattr(scene.time.runners["Robot"], "rate", 60),
+        lambda: world.spawn(),
+    ]
+    for call in calls:
+        with pytest.raises(mainspring.MainspringError) as caught:
+            on_thread(call, context, name="helper 7")
+        assert str(ThreadContext.of(context).row) in str(caught.value)
+        assert "'helper 7'" in str(caught.value)
+
+
+class Mover(mainspring.Script):
+    def on_update(self, ts: float) -> None: ...

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from mainspring._kernel.clock import StepContext, Timeline
+from mainspring._kernel.threads import current_contexts
 from mainspring.clock._frame import run_frame
 from mainspring.clock._free import FrameContext
 from mainspring.clock._inbox import Inbox, Input
@@ -48,6 +49,7 @@ from mainspring.clock.errors import (
     OwnerThreadError,
     RegistrationError,
 )  # fmt: skip
+from mainspring.errors import thread_row
 
 __all__ = ["DEFAULT_RUNNERS", "TimeManager"]
 
@@ -516,7 +518,8 @@ class TimeManager:
         if threading.get_ident() != self._owner:
             raise OwnerThreadError(
                 f"{what} was called on thread {threading.current_thread().name!r}, "
-                f"which does not own the clock of {self.name!r}",
+                f"which does not own the clock of {self.name!r}\n"
+                f"the row: {thread_row(current_contexts())}",
                 hint="put an input into the inbox instead (scene.inbox.put, from any thread), or "
                 "call time.adopt() on this thread while nothing runs",
             )

@@ -32,7 +32,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar, cast, overload
 
 from mainspring._kernel import threads as _kernel
-from mainspring.errors import nearest
+from mainspring.errors import THREAD_ROWS, nearest, thread_row
 from mainspring.threads._errors import ThreadError, WrongThreadError
 
 __all__ = [
@@ -91,7 +91,7 @@ class ContextRow:
     """Where forbidden work belongs: the hint of an error."""
 
     def __str__(self) -> str:
-        return f"{self.context.value} | may: {self.may} | may not: {self.may_not}"
+        return thread_row(_BITS[self.context])
 
 
 _TO_MAIN = (
@@ -99,51 +99,27 @@ _TO_MAIN = (
     "or return it as the result of a job"
 )
 
+_INSTEAD = {
+    ThreadContext.MAIN: "run it on a worker: subclass Job and call its start()",
+    ThreadContext.CALLBACK: "start it from a callback and poll it in a later step or frame",
+    ThreadContext.JOB: _TO_MAIN,
+    ThreadContext.NETWORK: (
+        "put an input into the scene's inbox: it is applied at the next instant"
+    ),
+    ThreadContext.WATCHER: "let the main thread see the flag between two frames and reload there",
+    ThreadContext.RENDER: (
+        "compute it from the submitted copy, and change the scene on the main thread"
+    ),
+}
+
 TABLE: MappingProxyType[ThreadContext, ContextRow] = MappingProxyType(
     {
-        row.context: row
-        for row in (
-            ContextRow(
-                ThreadContext.MAIN,
-                "scenes, worlds, assets, the window or page state",
-                "anything longer than a frame",
-                "run it on a worker: subclass Job and call its start()",
-            ),
-            ContextRow(
-                ThreadContext.CALLBACK,
-                "their phase's work",
-                "touch what another thread owns, wait for one",
-                "start it from a callback and poll it in a later step or frame",
-            ),
-            ContextRow(
-                ThreadContext.JOB,
-                "long files, network, subprocesses, computing",
-                "touch main-thread state",
-                _TO_MAIN,
-            ),
-            ContextRow(
-                ThreadContext.NETWORK,
-                "decode, check, put into the inbox, read the last capture",
-                "change state, wait for a future instant while holding the main thread",
-                "put an input into the scene's inbox: it is applied at the next instant",
-            ),
-            ContextRow(
-                ThreadContext.WATCHER,
-                "raise a flag",
-                "do the reload",
-                "let the main thread see the flag between two frames and reload there",
-            ),
-            ContextRow(
-                ThreadContext.RENDER,
-                "drain submitted work",
-                "change the simulation",
-                "compute it from the submitted copy, and change the scene on the main thread",
-            ),
-        )
+        context: ContextRow(context, may, may_not, _INSTEAD[context])
+        for context, (_, may, may_not) in zip(ThreadContext, THREAD_ROWS.values(), strict=True)
     }
 )
 
-_BITS = {context: 1 << i for i, context in enumerate(ThreadContext)}
+_BITS = dict(zip(ThreadContext, THREAD_ROWS, strict=True))
 assert (_BITS[ThreadContext.MAIN], _BITS[ThreadContext.RENDER]) == (1, 32), "the kernel's bits"
 
 is_main_thread: Callable[[], bool] = _kernel.is_main_thread
