@@ -19,7 +19,8 @@ def compare(
 ) -> tuple[float, float, float]:
     """Seconds a piece of each (medians), and the quartile spread of the ratio.
 
-    `clock=time.thread_time` counts only this thread's own time, for work that stays on it.
+    `clock=time.process_time` counts what the process computed, and not what it waited for
+    others on a busy machine.
     """
     one(), other()
     first, second = [], []

@@ -84,7 +84,7 @@ def run() -> bool:
 
     scene = load_scene(EXAMPLE / "scene.toml")
     hand_s, scene_s, spread = compare(
-        by_hand(), lambda: scene.advance(seconds=SECONDS), rounds=15, clock=time.thread_time
+        by_hand(), lambda: scene.advance(seconds=SECONDS), rounds=15, clock=time.process_time
     )
     share = hand_s / scene_s
     text = (
