@@ -478,19 +478,22 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_stopped_recorder_lets_go_of_what_it_looked_at(tmp_path: Path) -> None:
     """Scene, sources and the kernel's sampler are collected, cycles through closures included."""
-    scene = Scene()
-    array, _ = walk(scene)
-    recorder = Recorder(tmp_path / "run.mcap")
-    recorder.channel("/array", array, runner="Robot")
-    recorder.channel("/scene", lambda: scene.time.now)
-    recorder.channel("/recorder", lambda: len(recorder.topics))
-    scene.add(recorder)
-    scene.advance(seconds=0.1)
-    session = recorder._session
-    assert session is not None
-    gone = [weakref.ref(scene), weakref.ref(recorder), weakref.ref(array), weakref.ref(session)]
-    scene.stop()
-    del scene, recorder, array, session, _
+
+    def record() -> list[weakref.ref[Any]]:
+        scene = Scene()
+        array, _ = walk(scene)
+        recorder = Recorder(tmp_path / "run.mcap")
+        recorder.channel("/array", array, runner="Robot")
+        recorder.channel("/scene", lambda: scene.time.now)
+        recorder.channel("/recorder", lambda: len(recorder.topics))
+        scene.add(recorder)
+        scene.advance(seconds=0.1)
+        session = recorder._session
+        assert session is not None
+        scene.stop()
+        return [weakref.ref(scene), weakref.ref(recorder), weakref.ref(array), weakref.ref(session)]
+
+    gone = record()
     gc.collect()
     assert [reference() for reference in gone] == [None] * 4
 
