@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,10 @@ import pytest
 from capture_helpers import record_demo
 from typer.testing import CliRunner
 
-from mainspring.capture import CaptureError, ChannelError, Recording, plot
+from mainspring.capture import CaptureError, ChannelError, Recorder, Recording, convert, plot
 from mainspring.capture._plot import lines_of
 from mainspring.cli.main import app
-from mainspring.errors import MainspringError
+from mainspring.errors import MainspringError, MissingExtraError
 
 pytest.importorskip("matplotlib", reason="needs the capture extra")
 
@@ -132,3 +134,30 @@ def test_a_mistake_on_the_command_line_names_what_there_is(tmp_path: Path) -> No
         )
     with pytest.raises(MainspringError, match="cannot be read"):
         run("plot", str(tmp_path / "none.mcap"))
+
+
+def topics(path: Path) -> list[str]:
+    with Recording(path) as recording:
+        return recording.topics
+
+
+@pytest.mark.parametrize(
+    ("module", "use"),
+    [
+        ("zstandard", lambda folder: record_demo(folder / "x.mcap")),
+        ("mcap.reader", lambda folder: topics(folder / "run.mcap")),
+        ("pyarrow", lambda folder: convert(folder / "run.mcap", folder / "x.parquet")),
+        ("matplotlib.figure", lambda folder: plot(folder / "run.mcap", folder / "x.png")),
+        ("PIL.Image", lambda folder: Recorder(folder / "x.mcap").camera("/c", lambda: None)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_missing_package_names_the_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, use: Callable[[Path], object]
+) -> None:
+    """Without a package of the extra: an error at once, with the command that installs it."""
+    record_demo(tmp_path / "run.mcap")
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'mainspring\[capture\]'"):
+        use(tmp_path)
+    assert not (tmp_path / "x.mcap").exists() or (tmp_path / "x.mcap").stat().st_size == 0
