@@ -691,6 +691,19 @@ def test_mistakes_in_channels_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ChannelError, match="'/b' looks at 'arm'"):
         scene.start()
     assert not (tmp_path / "run.mcap").exists()
+    # A start that fails leaves nothing behind; another may work.
+    scene = Scene()
+    recorder = Recorder(tmp_path / "new" / "run.mcap")
+    recorder.channel("/a", lambda: 1, runner="Robot")
+    recorder.channel("/b", "arm.q")
+    scene.add(recorder)
+    with pytest.raises(ChannelError):
+        scene.start()
+    assert [r.name for r in scene.time.registrations] == ["recorder"]
+    scene.attach("arm", np.zeros(1))
+    with pytest.raises(ChannelError, match="has no 'q'"):
+        scene.start()
+    assert not (tmp_path / "new").exists()
 
 
 def test_parquet_straight_from_a_run(tmp_path: Path) -> None:

@@ -117,6 +117,13 @@ class Recorder(ChannelList, Subsystem):
         self._scene = scene
 
     def start(self) -> None:
+        try:
+            self._start()
+        except BaseException:
+            self.stop()  # leave no registration behind
+            raise
+
+    def _start(self) -> None:
         scene = self._scene
         assert scene is not None
         own = next((r for r in scene.time.registrations if r.callback == self.step), None)
@@ -192,6 +199,7 @@ class Recorder(ChannelList, Subsystem):
 
     def _open(self) -> None:
         path = self._free_path()
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._files.append(path)
         session = Session(_recorded_path(path), self._settings)
         self._session = session
