@@ -12,6 +12,7 @@ A snapshot is exact: MuJoCo's integration state is everything the next step depe
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
@@ -157,6 +158,13 @@ class MuJoCo(Solver):
         position[...] = self.data.xpos[1:]
         rotation[...] = self.data.xquat[1:]
 
+    def pose(self, body: str | int) -> tuple[Array, Array]:
+        """Position (3,) and rotation (4,) of one body."""
+        row = self.row(body) if isinstance(body, str) else body
+        if self._stale or self._moved:
+            self.refresh()
+        return self.data.xpos[row + 1].copy(), self.data.xquat[row + 1].copy()
+
     def _read_velocities(self, linear: Array, angular: Array) -> None:
         if self._stale or self._moved:
             self.refresh()
@@ -235,6 +243,19 @@ class MuJoCo(Solver):
         """Their rates."""
         taken: Array = self.data.qvel[self._dof_at]
         return taken
+
+    def joint_reader(self, columns: Rows) -> Callable[[], Array]:
+        """A function that gives positions, then rates, of these joints: one array, few lookups."""
+        qpos, qvel = self.data.qpos, self.data.qvel
+        at, dof, count = self._qpos_at[columns], self._dof_at[columns], len(columns)
+
+        def read() -> Array:
+            both = np.empty(2 * count)
+            qpos.take(at, out=both[:count])
+            qvel.take(dof, out=both[count:])
+            return both
+
+        return read
 
     def joint_limits(self) -> Array:
         """Their ranges (n, 2); without a limit, minus to plus infinity."""

@@ -149,7 +149,7 @@ class Sensor(Subsystem, ABC):
         noise = self.noise
         if not (noise.std or noise.bias or noise.walk or noise.quantum):
             return truth
-        value = truth + noise.bias
+        value = truth + noise.bias if noise.bias else truth.copy()
         random = self._stream()
         if noise.walk:
             if self._drift is None or self._drift.shape != value.shape:

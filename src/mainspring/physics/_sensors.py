@@ -35,13 +35,14 @@ class JointState(Sensor):
         """Looks the joints up."""
         self._arm = articulated(self.solver, self.name)
         self.joints: tuple[str, ...] = self._arm.joints if self._joints is None else self._joints
-        self._columns = self._arm.joint_columns(self.joints)
+        self._read = self._arm.joint_reader(self._arm.joint_columns(self.joints))
+        self._epoch_read = self.solver.epoch
 
     def measure(self, context: StepContext) -> Array:
         """Positions and rates of now."""
-        at = self._columns
-        arm = self._arm
-        return np.concatenate([arm.joint_positions()[at], arm.joint_velocities()[at]])
+        if self.solver.epoch != self._epoch_read:  # another model may have been loaded
+            self.prepare()
+        return self._read()
 
     def blank(self) -> Array:
         """As many NaNs."""
@@ -246,9 +247,9 @@ class RangeScan(Sensor):
 
     def measure(self, context: StepContext) -> Array:
         """One scan."""
-        position, rotation = self.solver.poses()
-        turn = matrix(rotation[self._row])
-        origin = position[self._row] + turn @ self._offset
+        position, rotation = self.solver.pose(self._row)
+        turn = matrix(rotation)
+        origin = position + turn @ self._offset
         # The fan's directions are of length one already.
         ways = self._fan @ turn.T
         return self.solver._cast_rays(

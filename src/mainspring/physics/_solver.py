@@ -364,6 +364,12 @@ class Solver(Subsystem, ABC):
         self._read_poses(position, rotation)
         return position, rotation
 
+    def pose(self, body: str | int) -> tuple[Array, Array]:
+        """Position (3,) and rotation (4,) of one body."""
+        row = self.row(body) if isinstance(body, str) else body
+        position, rotation = self.poses()
+        return position[row], rotation[row]
+
     def read_poses(self, position: Array, rotation: Array) -> None:
         """Positions and rotations into arrays of your own."""
         self._read_poses(position, rotation)
