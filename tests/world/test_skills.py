@@ -165,6 +165,17 @@ def test_the_context_is_given_not_asked_for(world: World):
     assert world.skills["who"].schema["properties"] == {}
 
 
+def test_what_is_given_may_go_by_name_or_be_the_world(world: World):
+    @world.skill
+    def look(ctx, world: World, tag: str) -> list[object]:
+        return [ctx.actor, world.query(tag).ids]
+
+    world.spawn(tags="x")
+    assert world.invoke("ann", "look", {"tag": "x"}).value == ["ann", ["ent_1"]]
+    assert list(world.skills["look"].schema["properties"]) == ["tag"]
+    assert world.invoke("ann", "look", {"tag": "x", "ctx": 1}).code == "arguments"
+
+
 def test_results_are_plain_data(world: World):
     @world.skill
     def build() -> dict[str, object]:

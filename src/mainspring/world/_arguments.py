@@ -51,15 +51,19 @@ class Signature:
     """The parameters of a skill, checked by `msgspec` as their annotations say."""
 
     def __init__(
-        self, function: Callable[..., Any], name: str, context: type, scope: dict[str, Any]
+        self,
+        function: Callable[..., Any],
+        name: str,
+        given: tuple[type, ...],
+        scope: dict[str, Any],
     ) -> None:
         self._name = name
-        self.context: str | None = None
-        """The parameter that receives the call's context."""
-        hints = self._hints(function, context, scope)
+        self.given: dict[str, type] = {}
+        """The parameters that are given rather than asked for, and the type of each."""
+        hints = self._hints(function, given, scope)
         fields: list[Any] = []
         for parameter in inspect.signature(function).parameters.values():
-            field = self._field(parameter, hints, context)
+            field = self._field(parameter, hints, given)
             if field is not None:
                 fields.append(field)
         try:
@@ -73,9 +77,9 @@ class Signature:
         self._names = tuple(self._kind.__struct_fields__)
 
     def _hints(
-        self, function: Callable[..., Any], context: type, scope: dict[str, Any]
+        self, function: Callable[..., Any], given: tuple[type, ...], scope: dict[str, Any]
     ) -> dict[str, Any]:
-        known = {context.__name__: context, "Entity": Entity, **scope}
+        known = {**{kind.__name__: kind for kind in (Entity, *given)}, **scope}
         try:
             return typing.get_type_hints(function, localns=known, include_extras=True)
         except NameError as error:
@@ -85,21 +89,23 @@ class Signature:
             ) from error
 
     def _field(
-        self, parameter: inspect.Parameter, hints: dict[str, Any], context: type
+        self, parameter: inspect.Parameter, hints: dict[str, Any], given: tuple[type, ...]
     ) -> Any | None:
         where = f"parameter {parameter.name!r} of skill {self._name!r}"
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise SkillError(f"{where} takes anything", hint="name and annotate each argument")
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise SkillError(f"{where} is positional only; arguments come by name")
+        if parameter.name not in hints and parameter.name in ("context", "ctx"):
+            hints[parameter.name] = given[0]  # needs no annotation: it is no argument
         if parameter.name not in hints:
             raise SkillError(
                 f"{where} has no annotation",
                 hint=f"write {parameter.name}: float, or whatever it takes",
             )
         hint = hints[parameter.name]
-        if hint is context:
-            self.context = parameter.name
+        if hint in given:
+            self.given[parameter.name] = hint
             return None
         if parameter.default is parameter.empty:
             return (parameter.name, hint)

@@ -130,6 +130,7 @@ class Skill(Generic[_P, _R]):
         approval: bool | str,
         description: str | None,
         scope: dict[str, Any],
+        given: tuple[type, ...] = (),
     ) -> None:
         self.function = function
         self.name = name or function.__name__
@@ -145,7 +146,7 @@ class Skill(Generic[_P, _R]):
                 f"skill {self.name!r} is a coroutine or a generator",
                 hint="a skill runs whole within one instant; do slow work first, then submit",
             )
-        self.signature = Signature(function, self.name, SkillContext, scope)
+        self.signature = Signature(function, self.name, (SkillContext, *given), scope)
         self.description = inspect.cleandoc(
             description if description is not None else function.__doc__ or ""
         )
@@ -170,8 +171,8 @@ class Skill(Generic[_P, _R]):
 
     def run(self, arguments: dict[str, Any], context: SkillContext) -> Any:
         """Calls the function with arguments that were checked."""
-        if self.signature.context is not None:
-            arguments[self.signature.context] = context
+        for name, kind in self.signature.given.items():
+            arguments[name] = context if kind is SkillContext else context.world
         return self.function(**arguments)  # type: ignore[call-arg]
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:

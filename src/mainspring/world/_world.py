@@ -316,8 +316,9 @@ class World:
 
         `permission` is what an actor needs to use it; without one anybody may. With `approval`
         each call waits until it is granted, by somebody with that permission (`"approval"` for
-        True). A parameter annotated `SkillContext` is given the call's actor, time and world;
-        one annotated `Entity` takes an id and gets the living entity.
+        True). A parameter annotated `SkillContext`, or called `context` or `ctx`, is given the
+        call's actor, time and world; one annotated `World` the world; one annotated `Entity`
+        takes an id and gets the living entity.
         """
         self.check_writer("skill")
         scope = dict(sys._getframe(1).f_locals)
@@ -330,6 +331,7 @@ class World:
                 approval=approval,
                 description=description,
                 scope=scope,
+                given=(World,),
             )
             self._calls.declare(made, replace=replace)
             return made
