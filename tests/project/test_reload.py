@@ -482,3 +482,42 @@ def test_hot_reload_looks_before_every_frame(bench: Workbench) -> None:
             break
     assert arm.speed >= 10
     scene.stop()
+
+
+def test_a_changed_asset_is_read_before_anybody_hears_of_it(tmp_path: Path) -> None:
+    """Damaged: shown, and the registry keeps what it had. Whole: an input for the subscribers."""
+    from mainspring.project import AssetRegistry, AssetReloader, ImportAssetsJob
+
+    mesh = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+    (tmp_path / "part.obj").write_text(mesh)
+    registry = AssetRegistry(tmp_path / "assets")
+    job = ImportAssetsJob.start(registry, tmp_path / "part.obj")
+    job.join()
+    job.take_result()
+    scene = Scene()
+    reloader = AssetReloader(scene, registry, on_error=lambda error: None)
+    heard: list[Any] = []
+    reloader.subscribe("part", lambda asset: heard.append(asset["info"]["faces"]))
+    path = registry.path("part")
+    before = registry["part"]
+
+    def change(text: str) -> None:
+        path.write_text(text)
+        reloader.on_change([Change(path, ChangeKind.MODIFIED)])
+        assert reloader._job is not None
+        reloader._job.join()
+        reloader.poll()
+        scene.advance(instants=1)
+
+    change("v 0 0 zero\n")
+    assert "part.obj:1: " in str(reloader.errors[0])
+    assert registry["part"] == before
+    assert heard == []
+    change(mesh)
+    assert heard == [], "as it was: nothing to hear"
+    change(mesh + "f 3 2 1\n")
+    assert heard == [2]
+    assert AssetRegistry(registry.folder).verify() == []
+    reloader.on_change([Change(tmp_path / "elsewhere", ChangeKind.ADDED)])
+    assert reloader._job is None
+    reloader.close()

@@ -5,6 +5,7 @@ reports on their way out, and the reload of scripts and settings while a scene r
 """
 
 from mainspring.project._archive import ArchiveLimits, Selection
+from mainspring.project._asset_reload import AssetReloader, ReadAssetsJob
 from mainspring.project._assets import Asset, AssetRegistry, ImportAssetsJob
 from mainspring.project._files import sweep, write_atomically
 from mainspring.project._guard import HeavyOpGuard
@@ -40,6 +41,7 @@ __all__ = [
     "Asset",
     "AssetError",
     "AssetRegistry",
+    "AssetReloader",
     "CreateProjectFromTemplateJob",
     "Delivery",
     "ExportProjectJob",
@@ -54,6 +56,7 @@ __all__ = [
     "Project",
     "ProjectError",
     "ProjectSettingsError",
+    "ReadAssetsJob",
     "RegistryError",
     "Reload",
     "ReloadError",

@@ -175,6 +175,12 @@ class AssetRegistry:
         self._assets[asset.name] = asset
         return asset
 
+    def update(self, asset: Asset) -> None:
+        """Take in how the files of an asset are now."""
+        self._check_writing("update")
+        self[asset.name]
+        self._assets[asset.name] = asset
+
     def remove(self, name: str) -> None:
         """Take an asset out, and its files away."""
         self._check_writing("remove")
