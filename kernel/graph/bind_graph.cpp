@@ -97,7 +97,7 @@ T entry(const nb::dict& plan, const char* name, T otherwise) {
     return plan.contains(name) ? nb::cast<T>(plan[name]) : otherwise;
 }
 
-std::shared_ptr<void> make_plan(const std::string& code, nb::object source) {
+std::shared_ptr<Plan> make_plan(const std::string& code, nb::object source) {
     if (source.is_none()) return nullptr;
     const nb::dict plan = nb::cast<nb::dict>(source);
     if (code == "python" || code == "generator" || code == "push") {
@@ -443,12 +443,15 @@ int runner_traverse(PyObject* self, visitproc visit, void* arg) {
     if (runner->engine == nullptr || runner->engine->root == nullptr) return 0;
     Visitor visitor{visit, arg};
     visit_graph(*runner->engine->root, visitor);
+    // The template is this runner's own unless somebody still holds it to make another.
+    if (runner->source.use_count() == 2) runner->source->visit(visitor);
     return visitor.result;
 }
 int runner_clear(PyObject* self) {
     Runner* runner = nb::inst_ptr<Runner>(self);
     if (runner->engine != nullptr) runner->engine->watcher = nullptr;
     runner->engine.reset();
+    runner->source.reset();
     runner->watcher.reset();
     runner->context = nb::none();
     return 0;
@@ -742,6 +745,7 @@ void bind_graph(nb::module_& m) {
              [](Runner& r) {
                  if (r.engine != nullptr) r.engine->watcher = nullptr;
                  r.engine.reset();
+                 r.source.reset();
              })
         .def("run_simulation", &run_simulation, "end"_a)
         .def("run_realtime", &run_realtime, "end"_a)

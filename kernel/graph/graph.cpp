@@ -34,6 +34,16 @@ void HostNode::discard(std::unique_ptr<Graph> child, Time now) {
     ending.stop(now);
 }
 
+void Template::visit(Visitor& visitor) const {
+    for (const NodeSpec& spec : nodes) {
+        for (const Param& param : spec.params) visitor(param.object.get());
+        visitor(spec.payload.get());
+        visitor(spec.description.get());
+        if (spec.extra != nullptr) spec.extra->visit(visitor);
+        for (const auto& inner : spec.templates) inner->visit(visitor);
+    }
+}
+
 // --- Graph -------------------------------------------------------------------------------------
 
 Graph::Graph(Engine* runner, std::shared_ptr<const Template> description, Node* host_node)

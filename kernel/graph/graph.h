@@ -100,7 +100,7 @@ struct NodeSpec {
     std::vector<Param> params;
     ObjRef payload;               // for nodes of the embedding
     ObjRef description;           // what wiring knows of the node
-    std::shared_ptr<void> extra;  // what a kind of node keeps for all its instances
+    std::shared_ptr<Plan> extra;  // what a kind of node keeps for all its instances
     std::vector<std::shared_ptr<Template>> templates;  // for nodes with graphs inside
     TypeRef error;
     int error_depth = 1;
@@ -115,6 +115,8 @@ struct Template {
     std::vector<std::uint32_t> stubs;  // the nodes that stand for the inputs
     std::uint32_t output = none;
     std::vector<std::uint32_t> output_path;
+
+    void visit(Visitor& visitor) const;
 };
 
 class Graph {

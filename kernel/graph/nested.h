@@ -5,7 +5,7 @@
 
 namespace mainspring::graph {
 
-struct MapPlan {
+struct MapPlan final : Plan {
     enum class Role : std::uint8_t { whole, each, each_no_key, keys };
     struct Input {
         Role role = Role::whole;
@@ -17,7 +17,7 @@ struct MapPlan {
     TypeRef key_set;
 };
 
-struct SwitchPlan {
+struct SwitchPlan final : Plan {
     struct Case {
         std::vector<std::uint32_t> stubs;  // for each input after the key
         std::uint32_t key_stub = none;
@@ -26,14 +26,17 @@ struct SwitchPlan {
     std::vector<Case> wiring;                             // for each template
     std::uint32_t otherwise = none;
     bool reload = false;
+    void visit(Visitor& visitor) const override {
+        for (const auto& [value, place] : cases) visitor(value.get());
+    }
 };
 
-struct BoxPlan {
+struct BoxPlan final : Plan {
     bool catches = false;
     std::uint32_t out_field = none;  // where the result goes in the output bundle
 };
 
-struct ReducePlan {
+struct ReducePlan final : Plan {
     bool has_zero = false;
     bool zero_waits = true;  // the zero shows only once the collection is valid
 };

@@ -19,16 +19,26 @@ struct Call {
     ObjRef function;
     std::vector<Arg> args;  // the last ones by keyword, when there are keywords
     ObjRef keywords;        // a tuple of names, or null
+
+    void visit(Visitor& visitor) const {
+        visitor(function.get());
+        for (const Arg& arg : args) visitor(arg.object.get());
+        visitor(keywords.get());
+    }
 };
 
 // Shared by all instances of a Python node.
-struct PyPlan {
+struct PyPlan final : Plan {
     Call eval, start, stop;
     bool scheduler = false;
     bool sink = false;
     // push sources
     bool conflate = false, burst = false;
     std::size_t max_pending = 0;
+
+    void visit(Visitor& visitor) const override {
+        for (const Call* call : {&eval, &start, &stop}) call->visit(visitor);
+    }
 };
 
 // A node's own schedule: times with tags, of which the engine knows the first.

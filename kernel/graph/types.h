@@ -128,4 +128,13 @@ struct Visitor {
     }
 };
 
+// What wiring tells a kind of node, shared by all its instances.
+struct Plan {
+    Plan() = default;
+    Plan(const Plan&) = delete;
+    Plan& operator=(const Plan&) = delete;
+    virtual ~Plan() = default;
+    virtual void visit(Visitor&) const {}
+};
+
 }  // namespace mainspring::graph
