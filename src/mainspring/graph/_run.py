@@ -345,7 +345,8 @@ class RunningGraph:
 
     def save(self) -> Any:
         """The state between two cycles: values, schedules, what nodes keep, nested graphs."""
-        now, start, nodes = self.kernel.save()
+        saved: Any = self.kernel.save()
+        now, start, nodes = saved
         return (now, start, _packed(nodes))
 
     def restore(self, state: Any) -> None:
