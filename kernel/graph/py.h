@@ -18,6 +18,7 @@ struct Symbols {
     PyObject* remove_if_exists = nullptr;
     PyObject* removed_type = nullptr;    // Removed(item)
     PyObject* set_delta = nullptr;       // set_delta(added, removed)
+    PyObject* ordered = nullptr;         // ordered(elements of a set) -> list
     PyObject* make_window = nullptr;     // (list of values, Python type) -> array
     PyObject* make_node_error = nullptr;  // (node view, exception, depth, values) -> NodeError
     PyObject* empty = nullptr;           // ()

@@ -206,21 +206,22 @@ PyObject* dict_delta(DictOut& dict, Time now, bool whole, const KeyTable* before
 }
 
 PyObject* set_delta(SetOut& set, Time now, bool whole, const KeyTable* before) {
-    ObjRef added = steal(PySet_New(nullptr));
-    ObjRef removed = steal(PySet_New(nullptr));
+    // Lists: a Python set would lose the order of the keys.
+    ObjRef added = steal(PyList_New(0));
+    ObjRef removed = steal(PyList_New(0));
     const KeyTable& keys = set.keys;
     if (whole) {
         for (std::uint32_t at = 0; at < keys.slots(); ++at)
             if (keys.live(at) && (before == nullptr || before->find(keys.key(at)) == none))
-                check(PySet_Add(added.get(), keys.key(at)));
+                check(PyList_Append(added.get(), keys.key(at)));
         if (before != nullptr)
             for (std::uint32_t at = 0; at < before->slots(); ++at)
                 if (before->live(at) && keys.find(before->key(at)) == none)
-                    check(PySet_Add(removed.get(), before->key(at)));
+                    check(PyList_Append(removed.get(), before->key(at)));
     } else {
-        for (const std::uint32_t at : keys.added(now)) check(PySet_Add(added.get(), keys.key(at)));
+        for (const std::uint32_t at : keys.added(now)) check(PyList_Append(added.get(), keys.key(at)));
         for (const std::uint32_t at : keys.removed(now))
-            check(PySet_Add(removed.get(), keys.key(at)));
+            check(PyList_Append(removed.get(), keys.key(at)));
     }
     PyObject* args[] = {added.get(), removed.get()};
     return steal(PyObject_Vectorcall(symbols.set_delta, args, 2, nullptr)).take();
@@ -481,8 +482,13 @@ void apply_set(SetOut& set, PyObject* value, Time now) {
     if (PyUnicode_Check(value) || PyBytes_Check(value)) refuse(set, value);
     const auto* removed_type = reinterpret_cast<PyTypeObject*>(symbols.removed_type);
     const bool replaces = PyFrozenSet_CheckExact(value);
-    const ObjRef items = steal(PySequence_List(value));
+    ObjRef items = steal(PySequence_List(value));
     const Py_ssize_t count = PyList_GET_SIZE(items.get());
+    if (count > 1 && PyAnySet_CheckExact(value) && PyList_Sort(items.get()) != 0) {
+        // A plain set has the order of its hashes: sort it, by how it is written if need be.
+        PyErr_Clear();
+        items = steal(PyObject_CallOneArg(symbols.ordered, items.get()));
+    }
     if (replaces) {
         bool marked = false;
         for (Py_ssize_t i = 0; i < count && !marked; ++i)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 __all__ = ["REMOVE", "REMOVE_IF_EXISTS", "REQUIRED", "Removed", "SetDelta", "set_delta"]
@@ -77,19 +77,42 @@ class Removed(Generic[T]):
 
 
 class SetDelta(frozenset[Any]):
-    """The change of a TSS: what came, and what went as `Removed`."""
+    """The change of a TSS: what came, and what went as `Removed`, in the order it did."""
 
-    __slots__ = ()
+    __slots__ = ("_items",)
+    _items: tuple[Any, ...]
+
+    def __new__(cls, items: Iterable[Any] = ()) -> SetDelta:
+        ordered_items = tuple(dict.fromkeys(items))
+        made = super().__new__(cls, ordered_items)
+        made._items = ordered_items
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __reduce__(self) -> tuple[type[SetDelta], tuple[tuple[Any, ...]]]:
+        return SetDelta, (self._items,)
+
+    @property
+    def came(self) -> list[Any]:
+        """The elements that came, in order."""
+        return [item for item in self._items if type(item) is not Removed]
+
+    @property
+    def went(self) -> list[Any]:
+        """The elements that went, in order."""
+        return [item.item for item in self._items if type(item) is Removed]
 
     @property
     def added(self) -> frozenset[Any]:
         """The elements that came."""
-        return frozenset(item for item in self if type(item) is not Removed)
+        return frozenset(self.came)
 
     @property
     def removed(self) -> frozenset[Any]:
         """The elements that went."""
-        return frozenset(item.item for item in self if type(item) is Removed)
+        return frozenset(self.went)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SetDelta):
@@ -107,12 +130,14 @@ class SetDelta(frozenset[Any]):
     __hash__ = frozenset.__hash__
 
     def __repr__(self) -> str:
-        items = [repr(item) for item in _ordered(self.added)]
-        items += [f"Removed({item!r})" for item in _ordered(self.removed)]
+        items = [repr(item) for item in ordered(self.added)]
+        items += [f"Removed({item!r})" for item in ordered(self.removed)]
         return "SetDelta({" + ", ".join(items) + "})"
 
 
-def _ordered(items: Iterable[Any]) -> list[Any]:
+def ordered(items: Iterable[Any]) -> list[Any]:
+    """The elements of a set in an order that does not depend on hashes."""
+    items = list(items)
     try:
         return sorted(items)
     except TypeError:
