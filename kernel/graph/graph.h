@@ -335,6 +335,19 @@ private:
     std::vector<std::unique_ptr<Graph>> graveyard_;
 };
 
+// Most outputs have one reader; the loop is for the others. On every path of every tick.
+inline void Out::notify(Time now) {
+    const auto* entry = subscribers.begin();
+    for (std::uint32_t left = subscribers.size(); left != 0; --left, ++entry) {
+        if ((*entry & 1U) == 0) [[likely]] {
+            Node* node = reinterpret_cast<Node*>(*entry);
+            node->graph->schedule(node->index);
+        } else {
+            reinterpret_cast<Link*>(*entry & ~Subscribers::Entry{1})->target_marked(now);
+        }
+    }
+}
+
 // --- native nodes ------------------------------------------------------------------------------
 
 // The kinds of node an op code stands for. `ops_*.cpp` and `nodes_*.cpp` fill the table before

@@ -76,17 +76,6 @@ Out::~Out() {
     if (sweeping && owner != nullptr) owner->graph->engine->forget_sweep(this);
 }
 
-void Out::notify(Time now) {
-    for (const auto entry : subscribers) {
-        if ((entry & 1U) == 0) {
-            Node* node = reinterpret_cast<Node*>(entry);
-            node->graph->schedule(node->index);
-        } else {
-            reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->target_marked(now);
-        }
-    }
-}
-
 void Out::subscribe(Link* link) {
     subscribers.add(reinterpret_cast<Subscribers::Entry>(link) | 1U);
 }

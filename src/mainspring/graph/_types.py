@@ -35,7 +35,7 @@ class MatchError(Exception):
 class TsMeta:
     """A time-series type. Equal types are equal, whoever wrote them."""
 
-    __slots__ = ("_hash", "_kernel", "_stripped", "args")
+    __slots__ = ("_hash", "_kernel", "_resolved", "_stripped", "args")
     kind = "TS"
 
     def __init__(self, *args: Any) -> None:
@@ -43,6 +43,7 @@ class TsMeta:
         self._hash = hash((type(self), args))
         self._kernel: Any = None
         self._stripped: Any = None
+        self._resolved: bool | None = None
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(self) is type(other) and self.args == other.args)
@@ -77,7 +78,9 @@ class TsMeta:
         return self.args[0]
 
     def is_resolved(self) -> bool:
-        return not any(True for _ in variables(self))
+        if self._resolved is None:
+            self._resolved = not any(True for _ in variables(self))
+        return self._resolved
 
     def dereference(self) -> TsMeta:
         """The type with no REF in it."""
@@ -876,7 +879,7 @@ def substitute(tp: Any, bindings: Mapping[TypeVar, Any]) -> Any:
     if isinstance(tp, TypeVar):
         return bindings.get(tp, tp)
     if isinstance(tp, TsMeta):
-        return tp.rebuild(lambda arg: substitute(arg, bindings))
+        return tp if tp.is_resolved() else tp.rebuild(lambda arg: substitute(arg, bindings))
     args = get_args(tp)
     if args and get_origin(tp) is not None:
         changed = tuple(substitute(arg, bindings) for arg in args)
