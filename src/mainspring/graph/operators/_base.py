@@ -155,6 +155,7 @@ __all__ = [
     "WiringError",
     "annotated",
     "bare_new",
+    "came",
     "changed",
     "compute_node",
     "const_of",
@@ -178,6 +179,7 @@ __all__ = [
     "set_delta",
     "sink_node",
     "type_name",
+    "went",
 ]
 
 # --- declaring --------------------------------------------------------------------------------------
@@ -312,3 +314,13 @@ def is_group(ts: Any) -> bool:
     if type(ts).__name__ == "BundleTimeSeries":
         return True
     return type(ts).__name__ == "TimeSeries" and isinstance(ts.value, tuple | dict)
+
+
+def came(ts: Any) -> list[Any]:
+    """Return the elements that came to a set in this cycle, in order."""
+    return ts.delta_value.came if ts.modified else []
+
+
+def went(ts: Any) -> list[Any]:
+    """Return the elements that went from a set in this cycle, in order."""
+    return ts.delta_value.went if ts.modified else []

@@ -22,6 +22,7 @@ from mainspring.graph.operators._base import (
     TSSm,
     WiringError,
     bare_new,
+    came,
     is_subclass,
     lifted,
     made_node,
@@ -254,7 +255,7 @@ def collect_ports(target: Any, ports: list[Any], reset: Any) -> Any:
 def _parts(source: Any, element: Any) -> Callable[[Any], Any] | None:
     """Return how a tick of the source gives elements to gather."""
     if isinstance(source, TSSm) and source.scalar == element:
-        return lambda ts: ts.added()
+        return came
     if isinstance(source, TSm):
         kind, args = elements(source.scalar)
         if kind in ("tuple", "set") and args and args[0] == element:
@@ -344,7 +345,7 @@ def emit_port(port: Any, value_type: Any = None) -> Any:
     if kind in ("tuple", "set"):
         read, out = (lambda ts: ts.value), TS[args[0]]
     elif isinstance(source, TSSm):
-        read, out = (lambda ts: ts.added()), TS[source.scalar]
+        read, out = (came), TS[source.scalar]
     elif isinstance(source, TSLm):
         read, out = (lambda ts: [item.delta_value for item in ts.modified_values()]), source.element
     elif kind == "mapping":

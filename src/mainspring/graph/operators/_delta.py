@@ -48,11 +48,11 @@ def change(ts: Any, output: Any, held: bool) -> Any:
 def joined(first: Any, second: Any) -> Any:
     """Return the one change that does what ``first`` and then ``second`` do."""
     if hasattr(second, "added") and hasattr(first, "added"):
-        added, removed = dict.fromkeys(first.added), dict.fromkeys(first.removed)
-        for item in second.added:
+        added, removed = dict.fromkeys(first.came), dict.fromkeys(first.went)
+        for item in second.came:
             added[item] = None
             removed.pop(item, None)
-        for item in second.removed:
+        for item in second.went:
             if item in added:
                 del added[item]
             else:

@@ -15,10 +15,12 @@ from mainspring.graph.operators._base import (
     TSS,
     TSS_OUT,
     K,
+    came,
     changed,
     compute_node,
     graph,
     set_delta,
+    went,
 )
 from mainspring.graph.operators._names import (
     add_,
@@ -49,8 +51,8 @@ def _touched(output: Any, *sets: Any) -> dict[Any, None]:
         if not output.valid:
             touched.update(dict.fromkeys(ts.values()))
         elif ts.modified:
-            touched.update(dict.fromkeys(ts.added()))
-            touched.update(dict.fromkeys(ts.removed()))
+            touched.update(dict.fromkeys(ts.delta_value.came))
+            touched.update(dict.fromkeys(ts.delta_value.went))
     return touched
 
 
@@ -95,8 +97,8 @@ def difference_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[
 @compute_node(overloads=add_)
 def add_item(lhs: TSS[K], rhs: TS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
     """The set and every item there has been."""
-    added = list(lhs.added() if _output.valid else lhs.values())
-    removed = [item for item in lhs.removed() if item != rhs.value] if lhs.modified else []
+    added = list(came(lhs) if _output.valid else lhs.values())
+    removed = [item for item in went(lhs) if item != rhs.value]
     if rhs.value not in added:
         added.append(rhs.value)
     return _net(_output, added, removed)
@@ -105,8 +107,8 @@ def add_item(lhs: TSS[K], rhs: TS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
 @compute_node(overloads=sub_)
 def remove_item(lhs: TSS[K], rhs: TS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
     """The set without every item there has been since it was added."""
-    added = [item for item in (lhs.added() if _output.valid else lhs.values()) if item != rhs.value]
-    removed = list(lhs.removed()) if lhs.modified else []
+    added = [item for item in (came(lhs) if _output.valid else lhs.values()) if item != rhs.value]
+    removed = went(lhs)
     return _net(_output, added, [*removed, rhs.value])
 
 
