@@ -77,6 +77,7 @@ from mainspring.graph._errors import (
     ScheduleError,
     WiringError,
 )
+from mainspring.graph._in_scene import GraphSubsystem, attach, runner_step, runner_time
 from mainspring.graph._injectables import (
     CLOCK,
     LOGGER,
@@ -208,6 +209,10 @@ WiringNodeClass = _nodes.Wirable
 OperatorWiringNodeClass = _nodes.Operator
 
 __all__ = [
+    "GraphSubsystem",
+    "attach",
+    "runner_step",
+    "runner_time",
     "EvaluationProfileEntry",
     "EvaluationProfilePhase",
     "EvaluationProfiler",

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from mainspring.errors import nearest
 from mainspring.scene._scene import Scene
+from mainspring.scene._subsystem import Subsystem
 from mainspring.scene.errors import EntryError
 
 __all__ = ["import_class", "import_entry", "open_scene"]
@@ -37,9 +38,17 @@ def open_scene(target: str) -> Scene:
 def import_class(entry: str, base: type[_T], folder: Path | None = None) -> type[_T]:
     """The class at `module:Class`, which must derive from `base`."""
     found = import_entry(entry, folder=folder)
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise EntryError(f"{entry} is not a subclass of {base.__name__}")
-    return found
+    if isinstance(found, type) and (
+        issubclass(found, base) or (base is Subsystem and _is_subsystem(found))
+    ):
+        return found
+    raise EntryError(f"{entry} is not a subclass of {base.__name__}")
+
+
+def _is_subsystem(found: type[Any]) -> bool:
+    """Whether a class that does not derive from `Subsystem` has all of its methods."""
+    wanted = ("attach", "start", "stop", "step", "save", "restore")
+    return all(callable(getattr(found, name, None)) for name in wanted)
 
 
 def import_entry(entry: str, *, default: str | None = None, folder: Path | None = None) -> Any:

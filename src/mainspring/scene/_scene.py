@@ -38,7 +38,7 @@ from mainspring.clock import (
 from mainspring.errors import StateError, nearest
 from mainspring.scene._random import RandomStreams
 from mainspring.scene._script import Binding, Bindings, Script
-from mainspring.scene._subsystem import Subsystem
+from mainspring.scene._subsystem import Subsystem, SubsystemLike
 from mainspring.scene.errors import SceneError, SceneWarning
 from mainspring.state import Stateful, decode, digest, encode
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scene"]
 
-_Part = TypeVar("_Part", Script, Subsystem)
+_Part = TypeVar("_Part", bound=Script | SubsystemLike)
 
 
 class Scene:
@@ -66,7 +66,7 @@ class Scene:
         self.random = RandomStreams(seed)
         self.bindings = Bindings(self)
         self.scripts: dict[str, Script] = {}
-        self.subsystems: dict[str, Subsystem] = {}
+        self.subsystems: dict[str, SubsystemLike] = {}
         self._parts: dict[str, Stateful] = {
             "clock": self.time,
             "inbox": self.time.inbox,
@@ -120,7 +120,7 @@ class Scene:
                     hint='set scene.bindings["on_update"].runner and its like',
                 )
             self._add_script(part, name)
-        elif isinstance(part, Subsystem):
+        elif isinstance(part, SubsystemLike):
             self._add_subsystem(part, name, runner, phase, priority)
         else:
             raise SceneError(
@@ -192,7 +192,7 @@ class Scene:
 
     def _add_subsystem(
         self,
-        part: Subsystem,
+        part: SubsystemLike,
         name: str | None,
         runner: Runner | int | str | None,
         phase: Phase | int | str | None,
@@ -202,7 +202,7 @@ class Scene:
         self.subsystems[part.name] = part
         if not part.watching:
             self._parts[f"subsystems/{part.name}"] = part
-        if type(part).step is not Subsystem.step:
+        if getattr(type(part), "step", None) is not Subsystem.step:
             self.time.register(
                 part.step,
                 runner=part.default_runner if runner is None else runner,

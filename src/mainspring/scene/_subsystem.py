@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from mainspring.clock import Phase, StepContext
 
 if TYPE_CHECKING:
     from mainspring.scene._scene import Scene
 
-__all__ = ["Subsystem"]
+__all__ = ["Subsystem", "SubsystemLike"]
+
+
+@runtime_checkable
+class SubsystemLike(Protocol):
+    """What a scene asks of a subsystem, for those that stand beside it and cannot derive."""
+
+    name: str
+    default_runner: Any
+    default_phase: Any
+    default_priority: Any
+    watching: Any
+
+    def attach(self, scene: Scene) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def step(self, context: StepContext) -> None: ...
+    def save(self) -> Any: ...
+    def restore(self, state: Any) -> None: ...
 
 
 class Subsystem:

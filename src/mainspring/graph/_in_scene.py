@@ -1,0 +1,446 @@
+"""A graph in a scene: it runs at a place of the scene's plan, on the scene's timeline.
+
+    >>> from mainspring import Scene
+    >>> from mainspring.graph import TS, compute_node, graph
+    >>> @compute_node
+    ... def double(ts: TS[int]) -> TS[int]:
+    ...     return ts.value * 2
+    >>> @graph
+    ... def doubled(step: TS[int]) -> TS[int]:
+    ...     return double(step)
+    >>> scene = Scene()
+    >>> part = attach(scene, doubled, inputs={"step": runner_step})
+    >>> _ = scene.advance(steps=3)
+    >>> part.value
+    4
+
+In one step, in order: inputs are sampled (a function that takes nothing, or the step's context;
+None does not tick), the messages that came through the inbox are handed over, the graph is
+evaluated once, and what it returns can be read. Whatever the graph schedules by itself becomes a
+wake-up of the scene's timeline, at which it runs at the same place without sampling.
+
+Time 0 of the scene is `start_time` of the graph.
+
+The state of a graph is what came into it: `save` gives it, `restore` runs a new graph over it, so
+generators, nested graphs and references come back as they were. Meanwhile functions of sinks that
+keep no state are not called, since what they did is done. A value that cannot be encoded is refused
+with the graph's and input's name. A node that reads the wall clock or random numbers of its own
+breaks this, and is found out when what the graph returns comes back different.
+"""
+
+from __future__ import annotations
+
+import datetime as _dt
+import importlib
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from mainspring._kernel import graph as _k
+from mainspring.clock import ClockError, Input, Phase, StepContext
+from mainspring.errors import StateError, nearest
+from mainspring.graph._description import GraphDescription, NodeDescription
+from mainspring.graph._errors import GraphError
+from mainspring.graph._injectables import GlobalState
+from mainspring.graph._run import (
+    MAX_ET,
+    MIN_ST,
+    EvaluationMode,
+    GraphConfiguration,
+    RunningGraph,
+)
+from mainspring.graph._wiring import Context, WiringNode, WiringPort, describe, plain, wiring
+from mainspring.graph._wiring import Input as _WiringInput
+from mainspring.state import decode, digest, encode
+
+__all__ = ["PUSH", "GraphSubsystem", "attach", "runner_step", "runner_time"]
+
+PUSH = "push"
+"""The kind of an input that a push source was sent."""
+
+
+def runner_step(context: StepContext) -> int:
+    """An input: which of its runner's steps this is."""
+    return context.step
+
+
+def runner_time(context: StepContext) -> int:
+    """An input: the sim time of the step, in nanoseconds."""
+    return context.time
+
+
+def attach(
+    scene: Any,
+    graph: Any,
+    *args: Any,
+    name: str | None = None,
+    runner: Any = 0,
+    phase: Any = Phase.CONTROL,
+    priority: int = 0,
+    inputs: Mapping[str, Callable[..., Any]] | None = None,
+    output: Callable[[Any], object] | None = None,
+    start_time: _dt.datetime = MIN_ST,
+    **kwargs: Any,
+) -> GraphSubsystem:
+    """Adds a graph to a scene. `inputs` gives its time series by parameter name; `output` is
+    called with the change whenever what it returns ticks, in the same step."""
+    part = GraphSubsystem(
+        graph, *args, inputs=inputs, output=output, start_time=start_time, **kwargs
+    )
+    scene.add(part, name=name or part.name, runner=runner, phase=phase, priority=priority)
+    return part
+
+
+class GraphSubsystem:
+    """A graph as a part of a scene; `attach` makes one, a scene file names this class:
+
+    [[subsystem]]
+    type = "mainspring.graph:GraphSubsystem"
+    runner = "Robot"
+    args = { graph = "my_module:my_graph", inputs = { step = "mainspring.graph:runner_step" } }
+    """
+
+    default_runner: str | int = 0
+    default_phase = Phase.CONTROL
+    default_priority = 0
+    watching = False
+
+    def __init__(
+        self,
+        graph: Any,
+        *args: Any,
+        inputs: Mapping[str, Any] | None = None,
+        output: Any = None,
+        start_time: _dt.datetime = MIN_ST,
+        **kwargs: Any,
+    ) -> None:
+        graph = _entry(graph)
+        self.name: str = getattr(graph, "__name__", "graph")
+        self.restoring = False
+        """Whether the graph is being brought back to where it was."""
+        self._sources = {key: _entry(source) for key, source in (inputs or {}).items()}
+        self._tell = _entry(output)
+        self._epoch: int = _k.to_ns(start_time)
+        self._start_time = start_time
+        self._global = GlobalState()
+        self._senders: dict[str, Any] = {}
+        self._pushed: set[str] = set()
+        self._scene: Any = None
+        self._registration: Any = None
+        self._returned: Any = None
+        self.description = self._wire(graph, args, kwargs)
+        self._running: RunningGraph | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._journal = bytearray()
+        self._messages: list[tuple[str, Any]] = []
+        self._step = -1
+        self._asked = -1
+        self.value: Any = None
+        self.delta: Any = None
+        self.ticked_at: int | None = None
+
+    # -- wiring ----------------------------------------------------------------------------
+
+    def _wire(self, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> GraphDescription:
+        context = Context(self.name)
+        with wiring(context):
+            signature = getattr(graph, "signature", None)
+            types = {p.name: p.type for p in signature.open} if signature is not None else {}
+            ports = {}
+            for key in self._sources:
+                if key not in types:
+                    raise GraphError(
+                        f"graph {self.name!r} has no input {key!r}", hint=nearest(key, types)
+                    )
+                node = WiringNode(key, PUSH, "source", types[key])
+                ports[key] = WiringPort(node, (), types[key])
+            out = graph(*args, **ports, **kwargs)
+            if out is not None:
+                WiringNode(
+                    "output",
+                    "python",
+                    "sink",
+                    None,
+                    [_WiringInput("ts", plain(out), True, 1)],
+                    plan=_plan(self._note, [("input", 0)]),
+                )
+            fed = {id(port.node) for port in ports.values()}
+            for node in context.nodes:
+                if id(node) in fed:
+                    node.plan = _plan(_Take(self, f"input {node.name}"), [("sender", None)])
+        described = describe(context, None)
+        return replace(described, nodes=tuple(self._place(node) for node in described.nodes))
+
+    def _place(self, node: NodeDescription) -> NodeDescription:
+        """Push sources get their messages from the inbox; sinks are quiet while restoring."""
+        if node.plan is None or "eval" not in node.plan:
+            return node
+        function, args, keywords = node.plan["eval"]
+        plan = dict(node.plan)
+        if node.code == PUSH and not isinstance(function, _Take):
+            path = f"{node.label or node.name}[{node.id}]"
+            plan["eval"] = (_Feed(self, path, function), args, keywords)
+        elif node.kind == "sink" and not any(what == "state" for what, _ in args):
+            if function != self._note:
+                plan["eval"] = (_Quiet(self, function), args, keywords)
+        else:
+            return node
+        return replace(node, plan=MappingProxyType(plan))
+
+    def _note(self, view: Any) -> None:
+        self.value, self.delta = view.value, view.delta_value
+        self.ticked_at = None if self._running is None else self._running.kernel.now - self._epoch
+        if self._tell is not None and not self.restoring:
+            self._tell(self.delta)
+
+    @property
+    def modified(self) -> bool:
+        """Whether what the graph returns ticked at this very time."""
+        return self._scene is not None and self.ticked_at == self._scene.time.now
+
+    # -- the scene's side --------------------------------------------------------------------
+
+    def attach(self, scene: Any) -> None:
+        """Joins a scene."""
+        self._scene = scene
+        self._registration = next(
+            r
+            for r in reversed(scene.time.registrations)
+            if getattr(r.callback, "__self__", None) is self
+        )
+        parts = _graphs.setdefault(scene.inbox, {})
+        parts[self.name] = self
+        if PUSH not in scene.inbox.kinds:
+            scene.inbox.route(PUSH, _Router(parts))
+
+    def start(self) -> None:
+        """Starts the graph, or brings a stopped one back to where it was."""
+        if self._running is None:
+            self._run_again()
+
+    def stop(self) -> None:
+        """Stops every node."""
+        running, self._running = self._running, None
+        if running is not None:
+            with self._global:
+                running.stop()
+            running.dispose()
+
+    @property
+    def running(self) -> RunningGraph:
+        """The graph as it runs, for an `Inspector` or for observers."""
+        if self._running is None:
+            raise GraphError(f"graph {self.name!r} is not running", hint="start the scene")
+        return self._running
+
+    def push(self, node: str, message: Any) -> int:
+        """Sends a push source a message through the scene's inbox, from any thread."""
+        payload = {"graph": self.name, "node": node, "message": message}
+        return int(self._scene.inbox.put(PUSH, payload, source=self.name))
+
+    def _receive(self, node: str, message: Any) -> None:
+        if node not in self._senders:
+            raise GraphError(
+                f"graph {self.name!r} has no push source {node!r}",
+                hint=nearest(node, self._senders),
+            )
+        self._messages.append((node, message))
+        time = self._scene.time
+        try:
+            time.request_wakeup(time.now, self._registration)
+        except ClockError:
+            time.request_wakeup(time.now + 1, self._registration)
+
+    def step(self, context: StepContext) -> None:
+        """One step of its runner, or a wake-up."""
+        running = self._running
+        if running is None:
+            return
+        fed: list[tuple[str, Any]] = []
+        if context.step != self._step:
+            self._step = context.step
+            for key, source in self._sources.items():
+                if (place := f"input {key}") not in self._senders:
+                    continue  # nothing in the graph reads it
+                value = _sample(source, context)
+                if value is not None:
+                    fed.append((place, value))
+        messages, self._messages = self._messages, []
+        fed += messages
+        next_ns = running.next_wakeup_ns()
+        now = context.time
+        if fed or (next_ns is not None and next_ns <= self._epoch + now):
+            self._remember(now, fed)
+            self._cycle(running, now, fed)
+        self._ask(running, now)
+
+    def _cycle(self, running: RunningGraph, now: int, fed: list[tuple[str, Any]]) -> None:
+        for place, value in fed:
+            if self._senders[place](value) is False:
+                raise GraphError(f"{place} of graph {self.name!r} cannot take another message")
+        with self._global:
+            running.evaluate(self._epoch + now)
+
+    def _ask(self, running: RunningGraph, now: int) -> None:
+        """What the graph wants next becomes a wake-up of the one timeline."""
+        wanted = running.next_wakeup_ns()
+        if wanted is None:
+            return
+        at = max(wanted - self._epoch, now + 1)
+        if at >= 2**62 or now < self._asked <= at:
+            return
+        self._asked = at
+        self._scene.time.request_wakeup(at, self._registration)
+
+    # -- state -------------------------------------------------------------------------------
+
+    def _remember(self, now: int, fed: list[tuple[str, Any]]) -> None:
+        record = encode([now, *[[p, v] for p, v in fed]], f"graph {self.name}: {_places(fed)}")
+        self._journal += len(record).to_bytes(4, "little") + record
+
+    def save(self) -> dict[str, Any]:
+        """What came into the graph since its start, and a digest of what it returns."""
+        return {
+            "journal": bytes(self._journal),
+            "messages": [[node, message] for node, message in self._messages],
+            "step": self._step,
+            "asked": self._asked,
+            "value": self._digest(),
+        }
+
+    def _digest(self) -> bytes | None:
+        try:
+            return None if self.value is None else digest(self.value, self.name)
+        except StateError:
+            return None  # an object of the graph's own; what came in stands for it
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Runs the graph again over what came into it."""
+        self.stop()
+        self._forget()
+        self._journal = bytearray(state["journal"])
+        self._messages = [(node, message) for node, message in state["messages"]]
+        self._step, self._asked = state["step"], state["asked"]
+        self._run_again()
+        if self._digest() != state["value"]:
+            raise StateError(
+                f"graph {self.name!r} returns another value than when it was saved",
+                hint="a node of it depends on something that did not come in as an input: the wall "
+                "clock, random numbers of its own, or a file",
+            )
+
+    def _run_again(self) -> None:
+        self._global = GlobalState()
+        config = GraphConfiguration(
+            run_mode=EvaluationMode.SIMULATION, start_time=self._start_time, end_time=MAX_ET
+        )
+        running = RunningGraph(self.description, config)
+        self._running = running
+        self.restoring = bool(self._journal)
+        try:
+            with self._global:
+                running.start()
+            at = 0
+            while at < len(self._journal):
+                size = int.from_bytes(self._journal[at : at + 4], "little")
+                now, *fed = decode(bytes(self._journal[at + 4 : at + 4 + size]))
+                self._cycle(running, now, fed)
+                at += 4 + size
+        finally:
+            self.restoring = False
+
+    def __repr__(self) -> str:
+        return f"GraphSubsystem({self.name!r}, {len(self.description.nodes)} nodes)"
+
+
+# The graphs of each scene, by its inbox.
+_graphs: weakref.WeakKeyDictionary[Any, dict[str, GraphSubsystem]] = weakref.WeakKeyDictionary()
+
+
+class _Router:
+    """Hands inputs of the kind "push" to the graph they are for."""
+
+    def __init__(self, parts: dict[str, GraphSubsystem]) -> None:
+        self.parts = parts
+
+    def __call__(self, given: Input) -> None:
+        payload = given.payload
+        part = self.parts.get(payload["graph"])
+        if part is None:
+            raise GraphError(
+                f"there is no graph {payload['graph']!r}",
+                hint=nearest(payload["graph"], self.parts),
+            )
+        part._receive(payload["node"], payload["message"])
+
+
+class _Take:
+    """Keeps the sender of a source that the scene feeds."""
+
+    def __init__(self, part: GraphSubsystem, place: str) -> None:
+        self.part, self.place = part, place
+
+    def __call__(self, sender: Any) -> None:
+        self.part._senders[self.place] = sender
+
+
+class _Feed:
+    """Gives the function of a push source a sender that goes through the inbox."""
+
+    def __init__(self, part: GraphSubsystem, place: str, function: Callable[..., Any]) -> None:
+        self.part, self.place, self.function = part, place, function
+
+    def __call__(self, sender: Any, *args: Any, **kwargs: Any) -> None:
+        self.part._senders[self.place] = sender
+        if self.place not in self.part._pushed:  # what runs in other threads goes on
+            self.part._pushed.add(self.place)
+            self.function(lambda m: self.part.push(self.place, m) > 0, *args, **kwargs)
+
+
+class _Quiet:
+    """The function of a sink, not called while the graph is brought back."""
+
+    def __init__(self, part: GraphSubsystem, function: Callable[..., Any]) -> None:
+        self.part, self.function = part, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return None if self.part.restoring else self.function(*args, **kwargs)
+
+
+def _plan(function: Callable[..., Any], args: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {"eval": (function, args, ()), "start": None, "stop": None, "scheduler": False}
+
+
+def _entry(target: Any) -> Any:
+    """What a scene file names as `module:name`; anything else as it is."""
+    if not isinstance(target, str):
+        return target
+    module, _, name = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise GraphError(f"{target!r} cannot be found: {error}", hint="write module:name") from None
+    return found
+
+
+def _sample(source: Callable[..., Any], context: StepContext) -> Any:
+    try:
+        bound = getattr(source, "__self__", None) is not None
+        wants = source.__code__.co_argcount - len(source.__defaults__ or ()) - bound
+    except AttributeError:
+        wants = 0
+    value = source(context) if wants else source()
+    # A column of the world changes in place; the graph keeps what was there at the step.
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _places(fed: list[tuple[str, Any]]) -> str:
+    return ", ".join(place for place, _ in fed)
