@@ -20,7 +20,7 @@ from mainspring.clock import Input
 from mainspring.scene import Scene, Script
 from mainspring.world import record
 from mainspring.world.log._format import Kind, Row, encode_input_group
-from mainspring.world.log._writer import LogWriter
+from mainspring.world.log._writer import PAGE_SIZE, LogWriter
 
 
 class Robot(Script):
@@ -109,6 +109,7 @@ def appending(batch: int, batches: int, folder: Path, number: int) -> tuple[floa
         for b in range(batches)
     ]
     db = sqlite3.connect(folder / f"bare-{number}.db", isolation_level=None)
+    db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("CREATE TABLE input (seq INTEGER PRIMARY KEY, time_ns INTEGER, data BLOB)")

@@ -36,7 +36,7 @@ from mainspring.world.log._format import FORMAT_VERSION, Kind, Row
 from mainspring.world.log._recipe import Entry, Recipe, machine, versions
 from mainspring.world.log._retention import Retention
 from mainspring.world.log._states import Captured, capture, check_saveable
-from mainspring.world.log._writer import Durability, LogWriter
+from mainspring.world.log._writer import PAGE_SIZE, Durability, LogWriter
 
 __all__ = ["RunRecorder", "record"]
 
@@ -54,7 +54,7 @@ def record(
     entry: Entry | None = None,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
-    page_size: int = 4096,
+    page_size: int = PAGE_SIZE,
     recipe: Recipe | None = None,
     parent: Mapping[str, Any] | None = None,
 ) -> RunRecorder:

@@ -57,6 +57,8 @@ HEARTBEAT_S = 1.0
 # Hashes are for later comparison, nobody waits for them: they gather into longer chunks.
 HASH_CHUNK = 4096
 HASH_HOLD_S = 1.0
+# Larger than SQLite's own choice: a commit is a few large chunks, and costs by the page.
+PAGE_SIZE = 8192
 # More than this waiting for the disk, and the simulation waits too: memory is bounded.
 QUEUE_MAX = 200_000
 TAPE_MAX_BYTES = 64 * 2**20
@@ -72,6 +74,8 @@ _CHUNKS = {
     _EVENT: Kind.EVENTS,
 }
 
+_REACHING = frozenset({Kind.INPUTS, Kind.SNAPSHOT, Kind.HASHES, Kind.END})
+
 
 class LogWriter:
     """Appends to one log file. One thread calls the `put_*` methods; any thread may wait."""
@@ -84,7 +88,7 @@ class LogWriter:
         position_ns: Callable[[], int],
         initial: Sequence[Row] = (),
         tail: tuple[int, bytes] = (0, GENESIS),
-        page_size: int = 4096,
+        page_size: int = PAGE_SIZE,
     ) -> None:
         if durability not in _SYNCHRONOUS:
             raise RunRecordingError(
@@ -299,7 +303,7 @@ class LogWriter:
         if tape is not None:
             batch.append((_CHUNK, *tape))
         rows, last_seq = self._rows(batch, everything)
-        if position_ns > self.durable_ns and self._needs_mark(rows, position_ns, everything):
+        if position_ns > self.durable_ns and self._needs_mark(rows, position_ns):
             rows.insert(0, Row(Kind.MARK, position_ns, position_ns, 1, b""))
         if rows:
             try:
@@ -314,9 +318,9 @@ class LogWriter:
         self._settle(last_seq, position_ns if rows else self.durable_ns)
 
     @staticmethod
-    def _needs_mark(rows: list[Row], position_ns: int, everything: bool) -> bool:
-        # Any row that lies at or after the position says as much as a mark would.
-        return not rows or everything or all(row.last_ns < position_ns for row in rows)
+    def _needs_mark(rows: list[Row], position_ns: int) -> bool:
+        # What was drained or looked at in an instant says as much as a mark after it would.
+        return not any(row.kind in _REACHING and row.last_ns + 1 >= position_ns for row in rows)
 
     def _rows(self, batch: list[Any], everything: bool) -> tuple[list[Row], int]:
         # A record of its own divides: chunks before it hold what came before it, so that a log
