@@ -1,29 +1,17 @@
 // Which thread am I on, asked by many threads while start-up happens. Run under TSan.
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
+#include "check.hpp"
 #include "threads/contexts.hpp"
 
 namespace threads = mainspring::threads;
 
-namespace {
-
-void check(bool fine, const char* what) {
-    if (!fine) {
-        std::fprintf(stderr, "failed: %s\n", what);
-        std::exit(1);
-    }
-}
-
-}  // namespace
-
 int main() {
     constexpr unsigned long main_id = 1000;
-    check(!threads::is_main(main_id), "nobody is the main thread before start-up");
-    check(threads::current(main_id) == 0, "and a thread that said nothing is nothing");
+    CHECK(!threads::is_main(main_id));  // nobody is the main thread before start-up
+    CHECK(threads::current(main_id) == 0);  // and a thread that said nothing is nothing
 
     std::atomic<int> wrong{0};
     std::vector<std::thread> others;
@@ -46,11 +34,11 @@ int main() {
     for (std::thread& other : others) {
         other.join();
     }
-    check(wrong.load() == 0, "what a thread declares is its own");
+    CHECK(wrong.load() == 0);  // what a thread declares is its own
 
     threads::main_ident.store(main_id);
-    check(threads::is_main(main_id), "the recorded thread is the main one");
-    check(threads::current(main_id) == (threads::kMain | threads::kRender), "and what it declares");
-    check(!threads::is_main(main_id + 1), "and no other");
+    CHECK(threads::is_main(main_id));  // the recorded thread is the main one
+    CHECK(threads::current(main_id) == (threads::kMain | threads::kRender));  // and what it declares
+    CHECK(!threads::is_main(main_id + 1));  // and no other
     return 0;
 }

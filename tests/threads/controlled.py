@@ -143,6 +143,7 @@ class Scheduler:
 
     def leave(self) -> None:
         if all(task.done for task in self.tasks):
+            self.current = None  # locks that outlive the scenario are plain from here on
             self.finished.release()
         else:
             self.pick().baton.release()
