@@ -101,6 +101,7 @@ from mainspring.graph._injectables import (
     Traits,
 )
 from mainspring.graph._inspect import InputInspection, Inspector, NodeInspection
+from mainspring.graph._live import LiveRecorder, LiveRun, rerun
 from mainspring.graph._nested import (
     exception_time_series,
     feedback,
@@ -120,6 +121,16 @@ from mainspring.graph._nodes import (
     operator,
     push_queue,
     sink_node,
+)
+from mainspring.graph._record import (
+    RecordReplayContext,
+    RecordReplayEnum,
+    compare,
+    get_recorded_value,
+    record,
+    replay,
+    replay_const,
+    set_replay_values,
 )
 from mainspring.graph._run import (
     MAX_DT,
@@ -209,6 +220,17 @@ WiringNodeClass = _nodes.Wirable
 OperatorWiringNodeClass = _nodes.Operator
 
 __all__ = [
+    "LiveRecorder",
+    "LiveRun",
+    "rerun",
+    "RecordReplayContext",
+    "RecordReplayEnum",
+    "compare",
+    "get_recorded_value",
+    "record",
+    "replay",
+    "replay_const",
+    "set_replay_values",
     "GraphSubsystem",
     "attach",
     "runner_step",
