@@ -293,9 +293,18 @@ class _Diff:
         if found is None:
             return self._contradicts(a, b, stretch)
         one, other, reordered = found
-        fields = compare_states(a.scene, one.after, other.after)
-        parts = _odd_parts(one.after, other.after)
-        if inputs is not None and inputs.time_ns == at_ns and one.kind != "callback":
+        if one.kind == "node" and not reordered:
+            # The state shows it only when the graph's callback has returned: at the end.
+            after_a, after_b = steps_a[-1].after, steps_b[-1].after
+            output = FieldDifference(
+                str(one.owner), None, f"{one.name}.output", one.value, other.value
+            )
+            fields = (output, *compare_states(a.scene, after_a, after_b))
+        else:
+            after_a, after_b = one.after, other.after
+            fields = compare_states(a.scene, after_a, after_b)
+        parts = _odd_parts(after_a, after_b)
+        if inputs is not None and inputs.time_ns == at_ns and one.kind not in ("callback", "node"):
             cause = Cause(
                 "input", f"inputs that differ ({_names(inputs)})", step_a=str(one), step_b=str(other),
                 parts=parts,
@@ -306,9 +315,9 @@ class _Diff:
                 step_b=str(other), parts=parts,
             )  # fmt: skip
         else:
-            node = _node(fields)
-            kind, name = ("node", node) if node else (one.kind, one.name)
-            cause = Cause(kind, name, one.runner, one.phase, str(one), str(other), parts, one.seq)
+            cause = Cause(
+                one.kind, one.name, one.runner, one.phase, str(one), str(other), parts, one.seq
+            )
         agree_a = self._agrees(a, at_ns, steps_a, stretch)
         if not (agree_a and self._agrees(b, at_ns, steps_b, stretch)):
             return self._contradicts(a, b, stretch)
@@ -444,7 +453,7 @@ def _first_odd_step(steps_a: list[Step], steps_b: list[Step]) -> tuple[Step, Ste
     for one, other in zip(steps_a, steps_b, strict=False):
         if one.label != other.label:
             return one, other, True
-        if one.after != other.after or one.error != other.error:
+        if not one.same_as(other):
             return one, other, False
     return None
 
@@ -477,10 +486,3 @@ def _names(inputs: InputDifference) -> str:
     return ", ".join(
         dict.fromkeys(f"{item.kind} from {item.source or 'unnamed'}" for item in items)
     )
-
-
-def _node(fields: tuple[FieldDifference, ...]) -> str | None:
-    """The graph node a difference lies in, when the first field names one."""
-    if fields and fields[0].field.startswith("nodes["):
-        return fields[0].field[len("nodes[") :].split("]")[0].strip("'\"")
-    return None

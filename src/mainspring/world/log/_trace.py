@@ -1,7 +1,7 @@
 """One instant, step by step: what each input and each callback did to the state.
 
-A step is an input that was handed to its handler or a callback that returned. After each, the
-parts of the state are encoded; parts that did not change share their bytes with the step
+A step is an input that was handed to its handler, a callback that returned, or, inside the
+callback of a graph, a node that was evaluated. After each, the parts of the state are encoded; parts that did not change share their bytes with the step
 before, so that a trace costs little more than the state itself.
 """
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
+from mainspring import state
 from mainspring.clock import CallbackError, Input
+from mainspring.errors import MainspringError
 from mainspring.world.log._states import Captured, capture
 
 __all__ = ["Step", "trace_instant"]
@@ -22,9 +24,9 @@ class Step(msgspec.Struct, frozen=True):
     """One thing that an instant did, and the state after it."""
 
     kind: str
-    """"input", "skill", "callback", or "instant" for what the clock itself does."""
+    """"input", "skill", "callback", "node", or "instant" for what the clock itself does."""
     name: str
-    """The callback's name, the skill's, or the kind of input."""
+    """The callback's name, the skill's, the node's path, or the kind of input."""
     runner: str
     phase: str
     owner: str | None
@@ -32,6 +34,16 @@ class Step(msgspec.Struct, frozen=True):
     after: Captured
     seq: int | None = None
     error: str | None = None
+    value: Any = None
+    """What a node put out."""
+
+    def same_as(self, other: Step) -> bool:
+        """Whether the two left the same behind."""
+        return (
+            self.after == other.after
+            and self.error == other.error
+            and _comparable(self.value) == _comparable(other.value)
+        )
 
     @property
     def label(self) -> tuple[str, str, str, str]:
@@ -40,6 +52,8 @@ class Step(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.kind == "callback":
             return f"callback {self.name} (runner {self.runner}, phase {self.phase})"
+        if self.kind == "node":
+            return f"node {self.name}"
         if self.kind in ("input", "skill"):
             return f"{self.kind} {self.name} (input {self.seq})"
         return "the clock itself"
@@ -48,6 +62,14 @@ class Step(msgspec.Struct, frozen=True):
 def trace_instant(scene: Any, run: Callable[[], object]) -> list[Step]:
     """Call `run`, which runs one instant of `scene`; the steps it took, in order."""
     return _Trace(scene).of(run)
+
+
+def _comparable(value: Any) -> bytes | str:
+    """Something equal exactly when the values are the same."""
+    try:
+        return state.encode(value)
+    except (MainspringError, UnicodeEncodeError, RecursionError):
+        return repr(value)
 
 
 class _Trace:
@@ -62,6 +84,10 @@ class _Trace:
     def of(self, run: Callable[[], object]) -> list[Step]:
         observers = self._clock.observers
         observers.add(self)
+        # Only here: who never compares runs need not load the graph layer.
+        from mainspring.world.log._trace_nodes import watch_graphs
+
+        stop_watching = watch_graphs(self._scene, self.evaluated)
         self._inbox.apply = self._apply
         error: str | None = None
         try:
@@ -71,6 +97,7 @@ class _Trace:
         finally:
             del self._inbox.apply
             observers.remove(self)
+            stop_watching()
         self._note("instant", "", "", "", None, error=error)
         return self._steps
 
@@ -87,6 +114,10 @@ class _Trace:
         owner = self._owner(registration.callback)
         runner, phase = registration.runner.name, str(registration.phase)
         self._note("callback", registration.name, runner, phase, owner)
+
+    def evaluated(self, part: str, path: str, value: Any) -> None:
+        # What a node did shows in the graph's part only when its callback has returned.
+        self._steps.append(Step("node", path, "", "", part, self._last, value=value))
 
     def _owner(self, function: Any) -> str | None:
         return self._owners.get(id(getattr(function, "__self__", None)))
