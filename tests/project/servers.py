@@ -73,6 +73,8 @@ class Endpoint:
         self.keys: list[str] = []
         self.answers: list[tuple[int, dict[str, str]]] = []
         self.url = ""
+        self.asked = threading.Event()
+        """Set when a report came, whatever the answer."""
 
 
 @contextmanager
@@ -111,6 +113,7 @@ def endpoint() -> Iterator[Endpoint]:
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
             status, headers = told.answers.pop(0) if told.answers else (200, {})
+            told.asked.set()
             if status == 0:  # the line breaks
                 self.close_connection = True
                 return

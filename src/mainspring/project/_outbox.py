@@ -34,13 +34,15 @@ class Outbox:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).absolute()
 
-    def put(self, report: Mapping[str, Any], *, id: str | None = None) -> str:
-        """Keep a report until it is delivered; its id."""
+    def put(self, report: Any, *, id: str | None = None) -> str:
+        """Keep a report until it is delivered; its id. A report is a mapping, or a struct or a
+        dataclass such as the `RunReport` that a run returns."""
         id = id or uuid.uuid4().hex
         if not id.replace("-", "").replace("_", "").isalnum() or len(id) > 100:
             raise OutboxError(f"{id!r} cannot be a report's id", hint="letters, digits, - and _")
         try:
-            data = msgspec.json.encode({"id": id, **report})
+            plain = msgspec.to_builtins(report, str_keys=True, enc_hook=str)
+            data = msgspec.json.encode({"id": id, **plain})
         except (TypeError, ValueError, OverflowError) as error:
             raise OutboxError(f"report {id} cannot be written as JSON: {error}") from None
         self.folder.mkdir(parents=True, exist_ok=True)
