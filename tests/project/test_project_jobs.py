@@ -18,6 +18,9 @@ from mainspring.project import (
     Project,
     ProjectError,
     SaveProjectAsJob,
+    Vault,
+    VaultGetJob,
+    VaultPutJob,
     sweep,
 )
 from mainspring.threads import Job, JobCancelledError
@@ -50,13 +53,26 @@ def start_assets(project: Project, folder: Path) -> Job[Any]:
     return ImportAssetsJob.start(other.assets, folder.parent / "a.stl", folder.parent / "b.stl")
 
 
-JOBS = [start_export, start_import, start_template, start_save_as, start_assets]
+def start_vault_get(project: Project, folder: Path) -> Job[Any]:
+    return VaultGetJob.start(Vault(folder.parent / "vault"), "cell", folder / "got.zip")
+
+
+JOBS = [
+    start_export,
+    start_import,
+    start_template,
+    start_save_as,
+    start_assets,
+    start_vault_get,
+]
 
 
 @pytest.fixture
 def folder(project: Project, tmp_path: Path) -> Path:
     """Where the jobs write; an archive and meshes beside it."""
     finish(ExportProjectJob.start(project, tmp_path / "cell.zip"))
+    vault = Vault(tmp_path / "vault")
+    finish(VaultPutJob.start(vault, tmp_path / "cell.zip", "cell", "1.0", kind="project"))
     for name in ("a.stl", "b.stl"):
         (tmp_path / name).write_bytes(STL)
     (tmp_path / "out").mkdir()
