@@ -40,10 +40,12 @@ def with_recorder(scene: Scene, path: Path) -> Recorder:
     recorder.channel("/arm/forces", lambda: servo.forces, runner="Control", unit="N m")
     recorder.channel("/tool/error", lambda: tracker.error, runner="Control", unit="m")
     recorder.channel("/tool/position", arm.tool, unit="m")
-    recorder.channel("/cell/alarm", lambda: watch.alarm, runner="Scan", dtype=float)
-    recorder.channel("/cell/nearest", lambda: watch.nearest, runner="Scan", unit="m")
-    recorder.channel("/cell/smoothed", lambda: watch.smoothed, runner="Scan", unit="m")
-    recorder.channel("/tool/worst_error", lambda: watch.worst_error, runner="Scan", unit="m")
+    recorder.channel("/cell/alarm", lambda: watch.value["alarm"], runner="Scan", dtype=float)
+    recorder.channel("/cell/nearest", lambda: watch.value["nearest"], runner="Scan", unit="m")
+    recorder.channel("/cell/smoothed", lambda: watch.value["smoothed"], runner="Scan", unit="m")
+    recorder.channel(
+        "/tool/worst_error", lambda: watch.value["worst_error"], runner="Scan", unit="m"
+    )
     first, last = float(scan.angles[0]), float(scan.angles[-1])
     recorder.scan(
         "/scan", lambda: scan.value, rays=len(scan.angles), start_angle=first, end_angle=last,
@@ -78,7 +80,7 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
         error = recording.read("/tool/error")["value"]
         alarm = recording.read("/cell/alarm")["value"]
         nearest = recording.read("/cell/nearest")["value"]
-    alarms = scene.subsystems["watch"].alarms
+    alarms = scene.subsystems["watch"].value["alarms"]
     settled = error[len(error) // 5 :]
     table = Table(title="robot cell", show_header=False, title_justify="left")
     statistics = scene.time.statistics()
