@@ -287,10 +287,6 @@ def memory(lib: Any, name: str) -> float:
     def step_up(a: TS[int]) -> TS[int]:
         return a.value + 1
 
-    @lib.sink_node
-    def look(a: TS[int]) -> None:
-        peak.append(resident())
-
     if name == "memory_growth":
         seen: list[int] = []
 
@@ -310,21 +306,32 @@ def memory(lib: Any, name: str) -> float:
         run(lib, long_run, 1_000_000)
         return (seen[1] - seen[0]) / 900_000
 
-    size = 100_000
+    # Graphs of a hundred nodes are made for a thousand keys: what a node costs while it runs, apart from
+    # what describing it costs while it is wired.
+    keys, length = 1000, 100
+    TSD = lib.TSD
 
-    def program(count: int) -> Any:
-        @lib.graph
-        def wired() -> None:
-            a = lib.const(0)
-            for _ in range(count):
-                a = step_up(a) if name == "memory_python_node" else a + 1
-            look(a)
+    @lib.graph
+    def chain(x: TS[int]) -> TS[int]:
+        for _ in range(length):
+            x = step_up(x) if name == "memory_python_node" else -x
+        return x
 
-        return wired
+    @lib.sink_node
+    def look_at(a: TSD[int, TS[int]]) -> None:
+        peak.append(resident())
 
-    run(lib, program(10), 1)
-    run(lib, program(size), 1)
-    return (peak[1] - peak[0]) / size
+    @lib.generator
+    def keyed() -> TSD[int, TS[int]]:
+        yield lib.MIN_ST, dict.fromkeys(range(10), 0)
+        yield lib.MIN_ST + lib.MIN_TD, dict.fromkeys(range(10, keys + 10), 0)
+
+    @lib.graph
+    def grown() -> None:
+        look_at(lib.map_(chain, keyed()))
+
+    run(lib, grown, 2)
+    return (peak[1] - peak[0]) / (keys * length)
 
 
 def resident() -> int:
