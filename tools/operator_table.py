@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "operators.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "reference" / "operators.md"
+DIFFERENCES = ROOT / "tests" / "graph" / "programs" / "differences.json"
 
 HEAD = """# Operators
 
@@ -37,6 +40,14 @@ def page() -> str:
         )
     there = sum(1 for row in found if row[2])
     lines.append(f"\n{there} of {len(found)} names are there.")
+    lines += [
+        "\n## Where hgraph differs\n",
+        "The programs in `tests/graph/programs` give the ticks that hgraph 0.8 gives, but for these:\n",
+    ]
+    cases: dict[str, list[str]] = {}
+    for case, difference in json.loads(DIFFERENCES.read_text()).items():
+        cases.setdefault(difference["because"], []).append(f"`{case}`")
+    lines += [f"- {reason} ({', '.join(named)})" for reason, named in cases.items()]
     return "\n".join(lines) + "\n"
 
 
