@@ -112,7 +112,7 @@ class PdController(Controller):
         self._sensor: JointState | None = None
         if self._sensor_name is not None:
             assert self._scene is not None
-            found = self._scene.subsystems.get(self._sensor_name)
+            found: object = self._scene.subsystems.get(self._sensor_name)
             if not isinstance(found, JointState) or found.joints != self.joints:
                 raise PhysicsError(
                     f"controller {self.name!r} reads sensor {self._sensor_name!r}, which is no "
