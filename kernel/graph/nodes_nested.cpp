@@ -542,6 +542,8 @@ private:
                 bind_stub(*alone_, 1, join(1).result.get(), now);
                 bind_rest(*alone_, now);
                 alone_->start(now);
+            } else {
+                bind_stub(*alone_, 1, join(1).result.get(), now);  // growing made another root
             }
             result.bind(alone_->output(), now);
             return;
