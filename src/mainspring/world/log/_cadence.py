@@ -4,7 +4,7 @@ Looks fall on multiples of a period, at the first instant at or after each, so t
 of one scene are looked at in the same places and can be compared. Left to itself a recording
 widens the period (by doubling, so that the sparser places are among the denser) until hashing
 costs at most a hundredth of the run. It takes a snapshot whenever the run has computed for
-about a tenth of a second since the last one, because that bounds how long it takes to come
+about a twentieth of a second since the last one, because that bounds how long it takes to come
 from a snapshot to any instant, whatever the scene costs.
 
 The wall clock decides only what is noted, never what happens.
@@ -26,7 +26,7 @@ Every: TypeAlias = "float | Fraction | Literal['instant', 'auto'] | None"
 BASE_NS = 1_000_000_000
 WIDEST = 64
 COST_LIMIT = 0.01
-SNAPSHOT_BUSY_NS = 100_000_000
+SNAPSHOT_BUSY_NS = 50_000_000
 SNAPSHOT_COST_LIMIT = 0.03
 _NEVER = 2**63 - 1
 
