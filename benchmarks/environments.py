@@ -1,6 +1,6 @@
 """Environments for the benchmarks, one a library, under ``build/bench/``.
 
-    python benchmarks/environments.py [--python python3.12] [name ...]
+    python -m benchmarks.environments [--python python3.12] [name ...]
 
 The peers come from PyPI by package name; mainspring is built from this tree as a wheel would be. One
 interpreter version serves all of them, or the comparison would be of interpreters.
@@ -33,7 +33,10 @@ def interpreter(name: str) -> Path:
 def find_python(version: str) -> str:
     """Return an interpreter of a version: on the path, or among pyenv's."""
     found = shutil.which(f"python{version}")
-    if found is not None and subprocess.run([found, "-c", ""], check=False).returncode == 0:
+    if (
+        found is not None
+        and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode
+    ):
         return found
     kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
     if not kept:

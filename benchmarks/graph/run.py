@@ -1,6 +1,7 @@
 """Compare the graph with csp and hgraph: a table of medians, spreads and ratios from one run.
 
-    python benchmarks/graph/run.py [--repeats 7] [--quick] [scenario ...]
+    python -m benchmarks graph
+    python -m benchmarks.graph.run [--repeats 7] [--quick] [scenario ...]
 
 Every number is the median of fresh processes; the libraries take turns, so a slow minute of the machine
 falls on all of them. The spread is half the distance of the quartiles over the median. A ratio is
@@ -19,10 +20,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+from benchmarks import environments
 
-import environments  # noqa: E402  (benchmarks are scripts, found beside one another)
+HERE = Path(__file__).resolve().parent
 
 LIBRARIES = {"mainspring": "mainspring.graph", "hgraph": "hgraph", "csp": "csp"}
 
@@ -127,7 +127,7 @@ def report(measured: dict[tuple[str, str], list[float]], scenarios: list[str]) -
     return "\n".join(rows), good
 
 
-def main() -> int:
+def main(arguments_given: list[str] | None = None) -> int:
     """Measure, print the table, keep it; return non-zero when a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=7)
@@ -135,7 +135,7 @@ def main() -> int:
         "--quick", action="store_true", help="three repeats and no memory scenarios"
     )
     parser.add_argument("scenarios", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments_given or [])
     repeats = 3 if arguments.quick else arguments.repeats
     known = [*AGAINST_PEERS, SCALES[1], SCALES[0], *([] if arguments.quick else LIMITS)]
     scenarios = arguments.scenarios or known
@@ -170,4 +170,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
