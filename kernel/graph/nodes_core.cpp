@@ -186,6 +186,19 @@ private:
     }
 };
 
+// Its first input where that has a value, else its second.
+class OrElse final : public NativeNode<2> {
+public:
+    std::unique_ptr<Out> make_output() override { return std::make_unique<Link>(*spec->out, this); }
+    void eval(Time now) override { choose(now); }
+    void rebind(Time now) override { choose(now); }
+
+private:
+    void choose(Time now) {
+        static_cast<Link&>(*out).bind(valid(0) ? in_[0] : in_[1], now);
+    }
+};
+
 // Feedback: what reaches the sink ticks the source in the next cycle.
 class FeedbackSource final : public Node {
 public:
@@ -256,6 +269,7 @@ const OpEntry entries[] = {
     {"struct", make_node<StructNode>},
     {"deref", make_node<DerefNode>},
     {"ref", make_node<RefNode>},
+    {"or_else", make_node<OrElse>},
     {"feedback_source", make_node<FeedbackSource>},
     {"feedback_sink", make_node<FeedbackSink>},
 };

@@ -42,7 +42,7 @@ class WiringError(GraphError):
     """The graph cannot be built; nothing has run."""
 
 
-class ParseError(WiringError):
+class ParseError(WiringError, TypeError):
     """A node, graph or operator is declared in a way that cannot be understood."""
 
 

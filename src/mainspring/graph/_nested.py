@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from mainspring.graph._errors import IncorrectTypeBinding, WiringError
 from mainspring.graph._nodes import Bound, Wirable
@@ -509,6 +509,9 @@ def reduce(
     tp = port.type
     if isinstance(tp, TSLm):
         return _reduce_list(func, port, tp, zero, is_associative)
+    if isinstance(tp, TSm) and get_origin(tp.scalar) is tuple:
+        port = _elements(port, get_args(tp.scalar)[0])
+        tp = port.type
     if not isinstance(tp, TSDm):
         raise WiringError(f"reduce takes a TSD or a TSL, not {tp!r}")
     element = tp.element
@@ -560,24 +563,59 @@ def _zero_type(zero: Any, element: Any) -> Any:
     return element
 
 
+def _or_else(port: WiringPort, other: WiringPort) -> WiringPort:
+    """The port where it has a value, else the other."""
+    tp = port.type.dereference()
+    node = WiringNode(
+        "or_else",
+        "or_else",
+        "compute",
+        tp,
+        [Input("ts", plain(port), True, 0), Input("other", other, True, 0)],
+        link=True,
+    )
+    return WiringPort(node, (), tp)
+
+
+def _elements(port: WiringPort, scalar: Any) -> WiringPort:
+    """The elements of a tuple as a dictionary by their places."""
+    from mainspring.graph._nodes import PythonNode
+    from mainspring.graph._sentinels import REMOVE
+    from mainspring.graph._signature import Param, Signature
+
+    def elements(ts: Any, _output: Any) -> Any:
+        change: dict[int, Any] = dict(enumerate(ts.value))
+        for key in _output:
+            if key not in change:
+                change[key] = REMOVE
+        return change
+
+    params = [Param("ts", "ts", port.type), Param("_output", "output", None, None)]
+    signature = Signature("elements", params, TSDm(int, TSm(scalar)))
+    return PythonNode(elements, "compute_node", signature=signature)(port)  # type: ignore[no-any-return]
+
+
 def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associative: bool) -> Any:
     parts = [p for _, p in port.children()]
     has_zero = zero is not _NO_ZERO and zero is not None
     if has_zero and not is_port(zero):
         zero = const_of(zero, _zero_type(zero, tp.element))
-    if not is_associative:
-        if not has_zero:
-            raise WiringError("an ordered reduce needs its zero")
-        made = zero
-        for part in parts:
-            made = func(made, part)
-        return made
+    if not is_associative and not has_zero:
+        raise WiringError("an ordered reduce needs its zero")
     if not parts:
         if not has_zero:
             raise WiringError("reduce over an empty list needs a zero")
         return zero
     if len(parts) == 1 and has_zero:
         return func(zero, parts[0])
+    if not is_associative:
+        made = parts[0]
+        for part in parts[1:]:
+            made = func(made, part)
+        return made
+    if has_zero:
+        zero = plain(zero)
+        parts = [_or_else(part, zero) for part in parts]
     while len(parts) > 1:
         level = [func(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         if len(parts) % 2:
