@@ -592,7 +592,7 @@ def _elements(port: WiringPort, scalar: Any) -> WiringPort:
 
     params = [Param("ts", "ts", port.type), Param("_output", "output", None, None)]
     signature = Signature("elements", params, TSDm(int, TSm(scalar)))
-    return PythonNode(elements, "compute_node", signature=signature)(port)  # type: ignore[no-any-return]
+    return PythonNode(elements, "compute_node", signature=signature)(port)
 
 
 def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associative: bool) -> Any:
