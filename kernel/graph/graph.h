@@ -49,6 +49,7 @@ public:
     virtual void visit(Visitor&) const {}
     // What the node keeps besides its output, as an object of the embedding; null for nothing.
     virtual Obj* save() { return nullptr; }
+    // Null when there was nothing to keep.
     virtual void restore(Obj*, Time) {}
     // While a saved state is put back: the graph that ran for `key` at `place`, made anew.
     virtual Graph* revive(Obj*, std::uint32_t, Time) { return nullptr; }

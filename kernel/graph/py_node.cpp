@@ -317,10 +317,15 @@ Obj* PyNode::save() {
 }
 
 void PyNode::restore(Obj* saved, Time) {
-    if (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2) return;
+    if (saved != nullptr && (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2)) return;
     for (PyObject* arg : args_) Py_XDECREF(arg);
     args_.clear();
     call_ = nullptr;
+    if (saved == nullptr) {  // what its start put there is not the state that was saved
+        state_ = ObjRef();
+        if (schedule_ != nullptr) schedule_->reset();
+        return;
+    }
     PyObject* state = PyTuple_GET_ITEM(saved, 0);
     state_ = state == Py_None ? ObjRef() : ObjRef(state);
     PyObject* events = PyTuple_GET_ITEM(saved, 1);
@@ -397,6 +402,7 @@ Obj* GeneratorNode::save() {
 
 // The generator runs again from its start, silently, up to the item it waited with.
 void GeneratorNode::restore(Obj* state, Time) {
+    if (state == nullptr) return;
     const std::int64_t wanted = PyLong_AsLongLong(PyTuple_GET_ITEM(state, 0));
     while (iterator_ && taken_ < wanted) {
         pending_ = ObjRef();

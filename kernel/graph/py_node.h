@@ -161,7 +161,9 @@ public:
     void start(Time now) override;
     void eval(Time now) override;
     Obj* save() override { return PyLong_FromSsize_t(at_); }
-    void restore(Obj* state, Time) override { at_ = PyLong_AsSsize_t(state); }
+    void restore(Obj* state, Time) override {
+        if (state != nullptr) at_ = PyLong_AsSsize_t(state);
+    }
 
 private:
     Py_ssize_t at_ = 0;

@@ -287,7 +287,8 @@ void load_graph(Graph& graph, PyObject* nodes, Pass pass, Time now, std::vector<
         if (pass == Pass::outputs) {
             if (node->out != nullptr) load_out(*node->out, out);
             if (node->error != nullptr) load_out(*node->error, error);
-            if (PyObject* own = at(state, 1); own != Py_None) node->restore(own, now);
+            PyObject* own = at(state, 1);
+            node->restore(own == Py_None ? nullptr : own, now);
         } else if (pass == Pass::references) {
             if (node->out != nullptr) load_references(root, *node->out, out);
         } else if (pass == Pass::bindings) {
