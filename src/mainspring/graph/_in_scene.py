@@ -21,11 +21,8 @@ wake-up of the scene's timeline, at which it runs at the same place without samp
 
 Time 0 of the scene is `start_time` of the graph.
 
-The state of a graph is what came into it: `save` gives it, `restore` runs a new graph over it, so
-generators, nested graphs and references come back as they were. Meanwhile functions of sinks that
-keep no state are not called, since what they did is done. A value that cannot be encoded is refused
-with the graph's and input's name. A node that reads the wall clock or random numbers of its own
-breaks this, and is found out when what the graph returns comes back different.
+The graph is state of its scene: values, schedules, what nodes keep, nested graphs and messages that
+wait are saved, restored and hashed with it. What cannot be encoded is refused with its node's name.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ import numpy as np
 
 from mainspring._kernel import graph as _k
 from mainspring.clock import ClockError, Input, Phase, StepContext
-from mainspring.errors import StateError, nearest
+from mainspring.errors import nearest
 from mainspring.graph._description import GraphDescription, NodeDescription
 from mainspring.graph._errors import GraphError
 from mainspring.graph._injectables import GlobalState
@@ -55,12 +52,12 @@ from mainspring.graph._run import (
 )
 from mainspring.graph._wiring import Context, WiringNode, WiringPort, describe, plain, wiring
 from mainspring.graph._wiring import Input as _WiringInput
-from mainspring.state import decode, digest, encode
 
 __all__ = ["PUSH", "GraphSubsystem", "attach", "runner_step", "runner_time"]
 
 PUSH = "push"
 """The kind of an input that a push source was sent."""
+_TICK_NS = 1000  # the distance of neighbouring cycles
 
 
 def runner_step(context: StepContext) -> int:
@@ -120,8 +117,6 @@ class GraphSubsystem:
     ) -> None:
         graph = _entry(graph)
         self.name: str = getattr(graph, "__name__", "graph")
-        self.restoring = False
-        """Whether the graph is being brought back to where it was."""
         self._sources = {key: _entry(source) for key, source in (inputs or {}).items()}
         self._tell = _entry(output)
         self._epoch: int = _k.to_ns(start_time)
@@ -129,15 +124,15 @@ class GraphSubsystem:
         self._global = GlobalState()
         self._senders: dict[str, Any] = {}
         self._pushed: set[str] = set()
+        self._together: set[str] = set()  # the push sources that take all that waits in one cycle
         self._scene: Any = None
         self._registration: Any = None
-        self._returned: Any = None
         self.description = self._wire(graph, args, kwargs)
         self._running: RunningGraph | None = None
+        self._kept: Any = None  # the state of a graph that was stopped
         self._forget()
 
     def _forget(self) -> None:
-        self._journal = bytearray()
         self._messages: list[tuple[str, Any]] = []
         self._step = -1
         self._asked = -1
@@ -175,28 +170,29 @@ class GraphSubsystem:
                 if id(node) in fed:
                     node.plan = _plan(_Take(self, f"input {node.name}"), [("sender", None)])
         described = describe(context, None)
+        sinks = [
+            n.id for n in described.nodes if n.plan and n.plan.get("eval", (0,))[0] == self._note
+        ]
+        self._output = sinks[0] if sinks else None
         return replace(described, nodes=tuple(self._place(node) for node in described.nodes))
 
     def _place(self, node: NodeDescription) -> NodeDescription:
-        """Push sources get their messages from the inbox; sinks are quiet while restoring."""
-        if node.plan is None or "eval" not in node.plan:
+        """Push sources get their messages from the inbox."""
+        if node.code != PUSH or node.plan is None:
             return node
         function, args, keywords = node.plan["eval"]
-        plan = dict(node.plan)
-        if node.code == PUSH and not isinstance(function, _Take):
-            path = f"{node.label or node.name}[{node.id}]"
-            plan["eval"] = (_Feed(self, path, function), args, keywords)
-        elif node.kind == "sink" and not any(what == "state" for what, _ in args):
-            if function != self._note:
-                plan["eval"] = (_Quiet(self, function), args, keywords)
-        else:
+        if isinstance(function, _Take):
             return node
+        path = f"{node.label or node.name}[{node.id}]"
+        if node.plan.get("burst") or node.plan.get("conflate"):
+            self._together.add(path)
+        plan = {**node.plan, "eval": (_Feed(self, path, function), args, keywords)}
         return replace(node, plan=MappingProxyType(plan))
 
     def _note(self, view: Any) -> None:
         self.value, self.delta = view.value, view.delta_value
         self.ticked_at = None if self._running is None else self._running.kernel.now - self._epoch
-        if self._tell is not None and not self.restoring:
+        if self._tell is not None:
             self._tell(self.delta)
 
     @property
@@ -220,17 +216,29 @@ class GraphSubsystem:
             scene.inbox.route(PUSH, _Router(parts))
 
     def start(self) -> None:
-        """Starts the graph, or brings a stopped one back to where it was."""
+        """Starts the graph, or a stopped one where it was."""
         if self._running is None:
-            self._run_again()
+            kept, self._kept = self._kept, None
+            self._begin(kept)
 
     def stop(self) -> None:
         """Stops every node."""
         running, self._running = self._running, None
         if running is not None:
+            self._kept = running.save()
             with self._global:
                 running.stop()
             running.dispose()
+
+    def _begin(self, state: Any) -> None:
+        config = GraphConfiguration(
+            run_mode=EvaluationMode.SIMULATION, start_time=self._start_time, end_time=MAX_ET
+        )
+        self._running = RunningGraph(self.description, config)
+        with self._global:
+            self._running.start()
+            if state is not None:
+                self._running.restore(state)
 
     @property
     def running(self) -> RunningGraph:
@@ -271,14 +279,23 @@ class GraphSubsystem:
                 value = _sample(source, context)
                 if value is not None:
                     fed.append((place, value))
-        messages, self._messages = self._messages, []
-        fed += messages
+        fed += self._due_messages()
         next_ns = running.next_wakeup_ns()
         now = context.time
         if fed or (next_ns is not None and next_ns <= self._epoch + now):
-            self._remember(now, fed)
             self._cycle(running, now, fed)
         self._ask(running, now)
+
+    def _due_messages(self) -> list[tuple[str, Any]]:
+        """The first message of each source, or all that wait where it takes them together."""
+        due: list[tuple[str, Any]] = []
+        later: list[tuple[str, Any]] = []
+        seen: set[str] = set()
+        for node, message in self._messages:
+            (later if node in seen and node not in self._together else due).append((node, message))
+            seen.add(node)
+        self._messages = later
+        return due
 
     def _cycle(self, running: RunningGraph, now: int, fed: list[tuple[str, Any]]) -> None:
         for place, value in fed:
@@ -290,6 +307,9 @@ class GraphSubsystem:
     def _ask(self, running: RunningGraph, now: int) -> None:
         """What the graph wants next becomes a wake-up of the one timeline."""
         wanted = running.next_wakeup_ns()
+        if self._messages:  # the rest of them in the next cycle
+            next_ns = self._epoch + now + _TICK_NS
+            wanted = next_ns if wanted is None else min(wanted, next_ns)
         if wanted is None:
             return
         at = max(wanted - self._epoch, now + 1)
@@ -300,60 +320,40 @@ class GraphSubsystem:
 
     # -- state -------------------------------------------------------------------------------
 
-    def _remember(self, now: int, fed: list[tuple[str, Any]]) -> None:
-        record = encode([now, *[[p, v] for p, v in fed]], f"graph {self.name}: {_places(fed)}")
-        self._journal += len(record).to_bytes(4, "little") + record
-
     def save(self) -> dict[str, Any]:
-        """What came into the graph since its start, and a digest of what it returns."""
+        """Values, schedules, what nodes keep, nested graphs, messages that wait."""
+        state = self._kept if self._running is None else self._running.save()
+        saved = None
+        if state is not None:
+            now, start, nodes = state
+            # By name, so that an error says which node keeps what cannot be encoded.
+            names = (f"{node.id} {node.label or node.name}" for node in self.description.nodes)
+            saved = {"now": now, "start": start, "nodes": dict(zip(names, nodes, strict=True))}
         return {
-            "journal": bytes(self._journal),
+            "graph": saved,
             "messages": [[node, message] for node, message in self._messages],
             "step": self._step,
             "asked": self._asked,
-            "value": self._digest(),
+            "ticked_at": self.ticked_at,
         }
 
-    def _digest(self) -> bytes | None:
-        try:
-            return None if self.value is None else digest(self.value, self.name)
-        except StateError:
-            return None  # an object of the graph's own; what came in stands for it
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Runs the graph again over what came into it."""
+        """Leaves the graph as it was."""
+        started = self._running is not None
         self.stop()
         self._forget()
-        self._journal = bytearray(state["journal"])
         self._messages = [(node, message) for node, message in state["messages"]]
         self._step, self._asked = state["step"], state["asked"]
-        self._run_again()
-        if self._digest() != state["value"]:
-            raise StateError(
-                f"graph {self.name!r} returns another value than when it was saved",
-                hint="a node of it depends on something that did not come in as an input: the wall "
-                "clock, random numbers of its own, or a file",
-            )
-
-    def _run_again(self) -> None:
-        self._global = GlobalState()
-        config = GraphConfiguration(
-            run_mode=EvaluationMode.SIMULATION, start_time=self._start_time, end_time=MAX_ET
-        )
-        running = RunningGraph(self.description, config)
-        self._running = running
-        self.restoring = bool(self._journal)
-        try:
-            with self._global:
-                running.start()
-            at = 0
-            while at < len(self._journal):
-                size = int.from_bytes(self._journal[at : at + 4], "little")
-                now, *fed = decode(bytes(self._journal[at + 4 : at + 4 + size]))
-                self._cycle(running, now, fed)
-                at += 4 + size
-        finally:
-            self.restoring = False
+        saved = state["graph"]
+        self._kept = saved and (saved["now"], saved["start"], list(saved["nodes"].values()))
+        if not started:
+            return
+        self.start()
+        self.ticked_at = state["ticked_at"]
+        if self._output is not None and self._running is not None:
+            root: Any = self._running.kernel.root
+            view = root.nodes[self._output].input_views[0]
+            self.value = view.value if view.valid else None
 
     def __repr__(self) -> str:
         return f"GraphSubsystem({self.name!r}, {len(self.description.nodes)} nodes)"
@@ -403,16 +403,6 @@ class _Feed:
             self.function(lambda m: self.part.push(self.place, m) > 0, *args, **kwargs)
 
 
-class _Quiet:
-    """The function of a sink, not called while the graph is brought back."""
-
-    def __init__(self, part: GraphSubsystem, function: Callable[..., Any]) -> None:
-        self.part, self.function = part, function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return None if self.part.restoring else self.function(*args, **kwargs)
-
-
 def _plan(function: Callable[..., Any], args: list[tuple[str, Any]]) -> dict[str, Any]:
     return {"eval": (function, args, ()), "start": None, "stop": None, "scheduler": False}
 
@@ -440,7 +430,3 @@ def _sample(source: Callable[..., Any], context: StepContext) -> Any:
     value = source(context) if wants else source()
     # A column of the world changes in place; the graph keeps what was there at the step.
     return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _places(fed: list[tuple[str, Any]]) -> str:
-    return ", ".join(place for place, _ in fed)
