@@ -16,7 +16,9 @@ from mainspring.graph import (
     CONTEXT,
     MIN_ST,
     MIN_TD,
+    NODE,
     RECORDABLE_STATE,
+    REF,
     REQUIRED,
     SCHEDULER,
     STATE,
@@ -31,6 +33,7 @@ from mainspring.graph import (
     NodeException,
     RunningGraph,
     Size,
+    TimeSeriesReference,
     TimeSeriesSchema,
     WiringError,
     compute_node,
@@ -511,3 +514,26 @@ def test_cost_follows_what_ticks() -> None:
         [(1, 1), None, {1: 5}],
     )
     assert count[0] == 500 + 1 + 1 + 2
+
+
+def test_a_node_knows_itself() -> None:
+    """Its inputs, its scalars, what it is, and how time goes."""
+
+    @compute_node
+    def look(
+        a: TS[int], k: int, node: NODE = None, api: EvaluationEngineApi = None
+    ) -> TS[tuple[object, ...]]:
+        return (node.inputs["a"].value, node.scalars["k"], node.node_type.name, api.evaluation_mode)
+
+    assert eval_node(look, [5], 7) == [(5, 7, "COMPUTE_NODE", EvaluationMode.SIMULATION)]
+
+
+def test_empty_reference() -> None:
+    """It leads nowhere, so nothing ticks."""
+
+    @compute_node
+    def empty(a: REF[TS[int]]) -> REF[TS[int]]:
+        assert TimeSeriesReference.is_instance(a.value)
+        return TimeSeriesReference.make()
+
+    assert eval_node(empty, [1]) is None

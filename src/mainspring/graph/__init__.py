@@ -102,6 +102,7 @@ from mainspring.graph._injectables import (
 )
 from mainspring.graph._inspect import InputInspection, Inspector, NodeInspection
 from mainspring.graph._live import LiveRecorder, LiveRun, rerun
+from mainspring.graph._names import TimeSeriesReference, WiringNodeType, utc_now
 from mainspring.graph._nested import (
     exception_time_series,
     feedback,
@@ -330,6 +331,7 @@ __all__ = [
     "SetDelta",
     "Size",
     "TimeSeries",
+    "TimeSeriesReference",
     "TimeSeriesSchema",
     "Traits",
     "V",
@@ -337,6 +339,7 @@ __all__ = [
     "WiringError",
     "WiringNodeClass",
     "WiringNodeSignature",
+    "WiringNodeType",
     "WiringPort",
     "compound_scalar",
     "compute_node",
@@ -370,4 +373,5 @@ __all__ = [
     "try_except",
     "ts_schema",
     "wire_graph",
+    "utc_now",
 ]

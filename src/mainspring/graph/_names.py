@@ -1,0 +1,76 @@
+"""Public names that stand on what the other modules made."""
+
+# Views are kernel types, which a static checker sees through their stubs alone.
+# mypy: disable-error-code="attr-defined,method-assign,assignment"
+
+from __future__ import annotations
+
+import datetime as _dt
+import enum
+from typing import Any
+
+from mainspring._kernel import graph as _k
+from mainspring.graph._injectables import EvaluationEngineApi, Node
+from mainspring.graph._run import EvaluationMode
+
+__all__ = ["TimeSeriesReference", "WiringNodeType", "utc_now"]
+
+
+class TimeSeriesReference:
+    """Values of `REF` inputs and outputs: to be kept, compared and given on."""
+
+    def __new__(cls, *args: Any) -> Any:
+        raise TypeError("use TimeSeriesReference.make()")
+
+    @staticmethod
+    def make(ts: Any = None) -> Any:
+        """A reference to a time series, or the empty one."""
+        return _k.make_reference(ts)
+
+    @staticmethod
+    def is_instance(value: Any) -> bool:
+        """Is this a reference?"""
+        return isinstance(value, _k.Reference)
+
+
+class WiringNodeType(enum.Enum):
+    """What a node is to its graph."""
+
+    GRAPH = 0
+    COMPUTE_NODE = 1
+    SINK_NODE = 2
+    PULL_SOURCE_NODE = 3
+    PUSH_SOURCE_NODE = 4
+    OPERATOR = 5
+
+
+def utc_now() -> _dt.datetime:
+    """The wall clock, in UTC and without a time zone, as graphs keep times."""
+    found: _dt.datetime = _k.to_datetime(_k.wall_clock_ns())
+    return found
+
+
+_TYPES = {"sink": WiringNodeType.SINK_NODE, "source": WiringNodeType.PULL_SOURCE_NODE}
+
+
+def _node_type(node: Any) -> WiringNodeType:
+    if node.description.code == "push":
+        return WiringNodeType.PUSH_SOURCE_NODE
+    return _TYPES.get(node.description.kind, WiringNodeType.COMPUTE_NODE)
+
+
+def _inputs(node: Any) -> dict[str, Any]:
+    names = [item.name for item in node.description.inputs]
+    return dict(zip(names, node.input_views, strict=True))
+
+
+Node.node_type = property(_node_type, doc="What the node is to its graph.")
+Node.inputs = property(_inputs, doc="The node's inputs by name.")
+Node.input = property(_inputs, doc="The node's inputs by name.")
+Node.scalars = property(
+    lambda node: dict(node.description.scalars), doc="What the node was wired with besides inputs."
+)
+EvaluationEngineApi.evaluation_mode = property(
+    lambda api: EvaluationMode.REAL_TIME if api.is_realtime else EvaluationMode.SIMULATION,
+    doc="How time goes in this run.",
+)
