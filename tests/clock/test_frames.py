@@ -188,3 +188,12 @@ def test_a_free_update_that_touches_is_found() -> None:
     scene.time.register_free(lambda _: setattr(counter, "n", 0), name="touches")
     with pytest.raises(ClockError, match="'touches' changed the state"):
         scene.frame(20_000_000)
+
+
+def test_a_mode_may_be_assigned_by_name() -> None:
+    """Assigning a mode's name, in either vocabulary, is assigning the mode."""
+    time = TimeManager()
+    time.mode = "RealtimeNonDeterministic"  # type: ignore[assignment]
+    assert time.mode is TimeMode.GAME_REALTIME
+    with pytest.raises(ClockError, match="no time mode"):
+        time.mode = "warp"  # type: ignore[assignment]

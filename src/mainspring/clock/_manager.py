@@ -72,7 +72,7 @@ class TimeManager:
         inbox: Inbox | None = None,
     ) -> None:
         self.name = name
-        self.mode = TimeMode.parse(mode)
+        self._mode = TimeMode.parse(mode)
         self.frame_budget_ns = 12_000_000
         """How much wall time the instants of one frame may take."""
         self.max_frame_delta_ns = 250_000_000
@@ -232,6 +232,16 @@ class TimeManager:
     # -- where it is ---------------------------------------------------------------------
 
     @property
+    def mode(self) -> TimeMode:
+        """How time advances against the wall clock; a mode or its name may be assigned."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: TimeMode | str) -> None:
+        self._check_owner("changing the time mode")
+        self._mode = TimeMode.parse(mode)
+
+    @property
     def now(self) -> int:
         """Sim time, in nanoseconds since the start of the run."""
         return self._kernel.now
@@ -342,7 +352,6 @@ class TimeManager:
         from mainspring.clock._pacing import run_loop
 
         if mode is not None:
-            self._check_owner("run")
             self.mode = TimeMode.parse(mode)
         end = _NEVER if seconds is None else self.now + time_ns(seconds)
         if end < self.now:

@@ -65,15 +65,18 @@ class Run:
         self.path = Path(path)
         self.reader = LogReader(path)
         self._build = build
-        content = self.reader.content(self.reader.record(0))
+        self._moments: list[Moment] = []
         try:
+            content = self.reader.content(self.reader.record(0))
             self.header = msgspec.convert(
                 {**content, "recipe": Recipe(**content["recipe"])}, RunHeader
             )
         except (msgspec.ValidationError, KeyError, TypeError) as error:
-            self.reader.close()
+            self.close()
             raise LogError(f"{path}: the header is not one this version knows: {error}") from error
-        self._moments: list[Moment] = []
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Run:
         return self
