@@ -1,6 +1,6 @@
 """Running: graphs with a start and an end, what is recorded, lifecycle order, real time, push sources."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from lib import (
     MIN_ST,
@@ -191,7 +191,7 @@ def case_real_time_generator():
     def g(start: datetime) -> TS[int]:
         return source(start)
 
-    start = datetime.utcnow() + timedelta(milliseconds=20)
+    start = datetime.now(UTC).replace(tzinfo=None) + timedelta(milliseconds=20)
     config = GraphConfiguration(
         run_mode=EvaluationMode.REAL_TIME,
         start_time=start - timedelta(milliseconds=5),
@@ -217,7 +217,7 @@ def case_push_queue():
     def g():
         stop_engine(if_true(collect(source(), seen) == 3))
 
-    start = datetime.utcnow()
+    start = datetime.now(UTC).replace(tzinfo=None)
     run_graph(g, run_mode=EvaluationMode.REAL_TIME, end_time=start + timedelta(milliseconds=500))
     return seen
 

@@ -378,7 +378,7 @@ def _connect(path: Path) -> sqlite3.Connection:
                 db.execute("PRAGMA query_only = ON")
                 db.execute("PRAGMA cell_size_check = ON")
                 db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            except sqlite3.Error:
+            except BaseException:  # a damaged schema may not even be text
                 db.close()
                 raise
         except sqlite3.OperationalError as failed:
