@@ -21,6 +21,7 @@ HOME = ROOT / "build" / "bench"
 PACKAGES: dict[str, list[str]] = {
     "mainspring": [],
     "csp": ["csp"],
+    "drake": ["drake"],
     "hgraph": ["hgraph>=0.8,<0.9", "hgraph-analytics>=0.8,<0.9"],
 }
 

@@ -1,11 +1,10 @@
-"""What the benchmarks share: interleaved timing, ratios with their spread, peers' environments."""
+"""What the benchmarks share: interleaved timing, and ratios with their spread."""
 
 from __future__ import annotations
 
 import gc
 import statistics
 import subprocess
-import sys
 import sysconfig
 import time
 from collections.abc import Callable
@@ -44,17 +43,6 @@ def ratio(above: list[float], below: list[float]) -> str:
 def row(name: str, figure: str, wanted: str = "") -> None:
     """One line of a table."""
     print(f"  {name:<58} {figure:<34} {wanted}", flush=True)
-
-
-def environment(name: str, *packages: str, python: str = sys.executable) -> Path:
-    """The interpreter of an environment with a peer's packages, made once under build/bench."""
-    folder = BUILD / name
-    interpreter = folder / "bin" / "python"
-    if not (folder / ".installed").exists():
-        subprocess.run([python, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(interpreter), "-m", "pip", "install", "-q", *packages], check=True)
-        (folder / ".installed").touch()
-    return interpreter
 
 
 def compile_extension(source: Path) -> Path:

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.tools import compile_extension, environment, interleaved, ratio, row, timed
+from benchmarks.environments import make
+from benchmarks.tools import compile_extension, interleaved, ratio, row, timed
 from mainspring import TimeManager
 
 HERE = Path(__file__).resolve().parent
@@ -96,7 +97,7 @@ def with_simpy(seconds: int = SECONDS // 10) -> float:
 
 def with_drake() -> float:
     """The same schedule as pydrake periodic events, scaled to the same number of instants."""
-    python = environment("drake", "drake")
+    python = make("drake", sys.executable)
     seconds = SECONDS // 20
     done = subprocess.run(
         [str(python), str(HERE / "drake_scene.py"), str(seconds)],

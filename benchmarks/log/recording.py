@@ -1,6 +1,6 @@
 """What recording costs a run, and what a durable append costs beside bare SQLite.
 
-    python benchmarks/log/recording.py
+    python -m benchmarks log
 
 Ratios from one process: each figure is the least of several alternating rounds. Wall time is
 what a run has to wait; CPU time counts the writer's thread as well.
@@ -9,7 +9,6 @@ what a run has to wait; CPU time counts the writer's thread as well.
 from __future__ import annotations
 
 import sqlite3
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -141,8 +140,8 @@ def appending(batch: int, batches: int, folder: Path, number: int) -> tuple[floa
     return times
 
 
-def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+def main(rounds: int = 7) -> None:
+    """Prints the table."""
     print("recording, microseconds a simulated second")
     for per_second, seconds, limit in ((10, 4000, 5), (1000, 400, 25)):
         for name, (bare, recorded) in zip(
@@ -162,7 +161,3 @@ def main() -> None:
             f"  batches of {batch:5}: bare SQLite {count / bare_s:10.0f}, log {count / log_s:10.0f},"
             f" ratio {bare_s / log_s:5.2f} (at least 0.6)"
         )
-
-
-if __name__ == "__main__":
-    main()

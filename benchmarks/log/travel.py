@@ -1,6 +1,6 @@
 """How long it takes to open any instant of a long log, and to find where two long logs part.
 
-    python benchmarks/log/travel.py [HOURS [INSTANTS]]
+    python -m benchmarks log
 
 Records a day at 50 Hz with default snapshots, opens instants all over it; then two runs of a
 million instants with a hash at each that differ late, and compares them.
@@ -9,8 +9,6 @@ million instants with a hash at each that differ late, and compares them.
 from __future__ import annotations
 
 import random
-import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -98,15 +96,3 @@ def comparing(instants: int, folder: Path) -> None:
         f"two logs of {instants} instants, {size:.0f} MB each, compared in {taken:.2f} s (at most 5)"
     )
     print(f"  {str(report).splitlines()[0]}")
-
-
-def main() -> None:
-    hours = float(sys.argv[1]) if len(sys.argv) > 1 else 24.0
-    instants = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
-    with tempfile.TemporaryDirectory() as name:
-        opening(hours, Path(name))
-        comparing(instants, Path(name))
-
-
-if __name__ == "__main__":
-    main()
