@@ -128,3 +128,13 @@ def test_every_test_file_is_collected() -> None:
         ]
         hidden = [n for n in names if n.startswith("test_")]
         assert not hidden, f"{path} has tests that nobody runs: {hidden}"
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    """Test files are imported by their bare names, so each name stands once."""
+    seen: dict[str, Path] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if (path.parent / "__init__.py").exists() or path.name == "conftest.py":
+            continue
+        assert path.name not in seen, f"{path} and {seen[path.name]} have the same name"
+        seen[path.name] = path
