@@ -6,9 +6,9 @@
 
 #include <ctime>
 
-#include "graph/nested.h"
-#include "graph/py_node.h"
-#include "graph/py_state.h"
+#include "graph/nested.hpp"
+#include "graph/py_node.hpp"
+#include "graph/py_state.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

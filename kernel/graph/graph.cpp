@@ -1,4 +1,4 @@
-#include "graph/graph.h"
+#include "graph/graph.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "graph/keys.h"
+#include "graph/keys.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The nodes that wiring itself needs: constants, structures, references, feedback.
-#include "graph/graph.h"
+#include "graph/graph.hpp"
 
 namespace mainspring::graph {
 namespace {

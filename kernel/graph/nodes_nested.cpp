@@ -5,8 +5,8 @@
 // once and destroyed when the cycle ends.
 #include <algorithm>
 
-#include "graph/graph.h"
-#include "graph/nested.h"
+#include "graph/graph.hpp"
+#include "graph/nested.hpp"
 
 namespace mainspring::graph {
 namespace {

@@ -2,7 +2,7 @@
 //
 // An int result that does not fit 64 bits is an error and never wraps. A zero divisor does what
 // the node was wired with (parameter 0, in the order of `DivideByZero`): an error by default.
-#include "graph/ops_native.h"
+#include "graph/ops_native.hpp"
 
 namespace mainspring::graph {
 namespace {

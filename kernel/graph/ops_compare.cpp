@@ -1,5 +1,5 @@
 // Comparison, truth and the choice of the lesser or greater, on unboxed operands.
-#include "graph/ops_native.h"
+#include "graph/ops_native.hpp"
 
 namespace mainspring::graph {
 namespace {

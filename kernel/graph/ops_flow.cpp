@@ -2,7 +2,7 @@
 // series, which bind a link instead of copying.
 #include <deque>
 
-#include "graph/ops_native.h"
+#include "graph/ops_native.hpp"
 
 namespace mainspring::graph {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "graph/ops_native.h"
+#include "graph/ops_native.hpp"
 
 namespace mainspring::graph {
 namespace {

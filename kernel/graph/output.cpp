@@ -1,8 +1,8 @@
-#include "graph/output.h"
+#include "graph/output.hpp"
 
 #include <algorithm>
 
-#include "graph/graph.h"
+#include "graph/graph.hpp"
 
 namespace mainspring::graph {
 

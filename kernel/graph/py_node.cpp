@@ -1,4 +1,4 @@
-#include "graph/py_node.h"
+#include "graph/py_node.hpp"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 // What is saved of a node: its time in the schedule, what it keeps, its outputs, the graphs inside
 // it. Bindings are not saved: they follow from the rest, and are made again. What cannot be
 // encoded is refused later, by name, where the state becomes bytes.
-#include "graph/py_state.h"
+#include "graph/py_state.hpp"
 
-#include "graph/py_node.h"
+#include "graph/py_node.hpp"
 
 namespace mainspring::graph::py {
 namespace {

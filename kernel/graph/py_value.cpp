@@ -1,5 +1,5 @@
 // Between outputs and Python objects: times, values, deltas, and what a node returned.
-#include "graph/py.h"
+#include "graph/py_object.hpp"
 
 #include <datetime.h>
 

@@ -6,7 +6,7 @@
 //
 // A view is good during the call it was made for. Kept longer it stays safe: what it showed may be
 // gone, and it then reads as not valid.
-#include "graph/py.h"
+#include "graph/py_object.hpp"
 
 #include <structmember.h>
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "graph/graph.h"
+#include "graph/graph.hpp"
 
 using namespace mainspring::graph;
 

@@ -49,7 +49,7 @@ Inputs are wired in the order of the signature, scalars become `spec->params` in
 `NativeNode` reads inputs through links by itself (`valid(i)`, `modified(i, now)`, `i64(i)`,
 `f64(i)`, `b(i)`, `at(i).object()`); `result().set_int/real/bool/object(...)` ticks the output.
 Failures are `throw EngineError(EngineError::What::overflow, "...")`. Other kinds of output are
-`static_cast<DictOut&>(*out)` and its like (`output.h`).
+`static_cast<DictOut&>(*out)` and its like (`output.hpp`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-#include "graph/graph.h"
+#include "graph/graph.hpp"
 
 namespace mainspring::graph::ops {
 

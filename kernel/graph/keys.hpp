@@ -5,7 +5,7 @@
 // end, so that what was removed can still be looked at.
 #pragma once
 
-#include "graph/types.h"
+#include "graph/types.hpp"
 
 namespace mainspring::graph {
 

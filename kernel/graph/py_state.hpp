@@ -1,7 +1,7 @@
 // Saving and restoring a running graph.
 #pragma once
 
-#include "graph/py.h"
+#include "graph/py_object.hpp"
 
 namespace mainspring::graph::py {
 

@@ -11,8 +11,8 @@
 
 #include <functional>
 
-#include "graph/keys.h"
-#include "graph/types.h"
+#include "graph/keys.hpp"
+#include "graph/types.hpp"
 
 namespace mainspring::graph {
 
@@ -74,7 +74,7 @@ public:
         notify(now);
         if (parent != nullptr) parent->child_marked(slot, now);
     }
-    inline void notify(Time now);  // in graph.h, where nodes are known
+    inline void notify(Time now);  // in graph.hpp, where nodes are known
     void subscribe(Node* node) { subscribers.add(reinterpret_cast<Subscribers::Entry>(node)); }
     void unsubscribe(Node* node) { subscribers.remove(reinterpret_cast<Subscribers::Entry>(node)); }
     void subscribe(Link* link);

@@ -1,7 +1,7 @@
 // Nodes whose work is a Python function.
 #pragma once
 
-#include "graph/py.h"
+#include "graph/py_object.hpp"
 
 namespace mainspring::graph::py {
 

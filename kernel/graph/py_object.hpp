@@ -8,7 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "graph/graph.h"
+#include "graph/graph.hpp"
 
 namespace mainspring::graph::py {
 

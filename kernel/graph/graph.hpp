@@ -20,8 +20,8 @@
 #include <mutex>
 #include <string_view>
 
-#include "graph/output.h"
-#include "graph/types.h"
+#include "graph/output.hpp"
+#include "graph/types.hpp"
 
 namespace mainspring::graph {
 

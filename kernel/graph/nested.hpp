@@ -1,7 +1,7 @@
 // What wiring tells the nodes with graphs inside about their inputs.
 #pragma once
 
-#include "graph/types.h"
+#include "graph/types.hpp"
 
 namespace mainspring::graph {
 
