@@ -129,6 +129,10 @@ class CallbackStatistics(msgspec.Struct, frozen=True):
     runner: str
     phase: Phase
     steps: int
+    late: int
+    """Its runner's paced steps that began after their next boundary was due."""
+    skipped: int
+    """Its runner's boundaries that game mode jumped over."""
     cost: Costs
 
 

@@ -69,8 +69,15 @@ def statistics(time: TimeManager) -> Statistics:
         name, again = r.name, 2
         while name in callbacks:
             name, again = f"{r.name} ({again})", again + 1
-        steps, cost = kernel.entry(r._entry)[4], Costs(*kernel.entry_costs(r._entry))
-        callbacks[name] = CallbackStatistics(name, r.runner.name, r.phase, steps, cost)
+        callbacks[name] = CallbackStatistics(
+            name=name,
+            runner=r.runner.name,
+            phase=r.phase,
+            steps=kernel.entry(r._entry)[4],
+            late=runners[r.runner.name].late,
+            skipped=runners[r.runner.name].skipped,
+            cost=Costs(*kernel.entry_costs(r._entry)),
+        )
     return Statistics(
         now_ns=time.now,
         instants=time.instants,
