@@ -14,6 +14,7 @@ from mainspring import threads
 @pytest.fixture(autouse=True)
 def _nothing_left_running() -> Iterator[None]:
     before = set(threading.enumerate())
+    threads.forget_main_thread()  # tests of other layers record it too
     yield
     threads.forget_main_thread()
     left = [job.title for job in threads.active_jobs()]

@@ -356,7 +356,7 @@ class PythonNode(Wirable):
         if self.code != "python" or output is None:
             return None
         key = (
-            id(self),
+            self,  # itself: a node made for one call is gone after it, and its id goes to the next
             tuple((id(i.port.node), i.port.path, i.active, i.need) for i in inputs),
             tuple((name, type(value), value) for name, value in scalars.items()),
             output,
