@@ -288,6 +288,7 @@ def test_unknown_words_are_refused(tmp_path: Path) -> None:
         record(log_scenes.build(), tmp_path / "a.world", durability="later", entry=BUILD)  # type: ignore[arg-type]
     with pytest.raises(RunRecordingError, match="number of seconds"):
         record(log_scenes.build(), tmp_path / "b.world", hash_every="often", entry=BUILD)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir()), "a refused recording leaves no file"
 
 
 def test_acknowledgement_waits_for_the_disk(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ def record(
     - `recipe`, `parent`: what a fork passes on of the run it came from.
     """
     _check_recordable(scene)
+    # Everything that may be refused is looked at before there is a file.
+    cadence, retention = Cadence(hash_every, snapshot_every), Retention(keep_snapshots_bytes)
     scene.start()
     captured = check_saveable(scene)
     recipe = recipe or Recipe.of(scene, entry, args, kwargs)
@@ -102,13 +104,7 @@ def record(
         initial=initial,
         page_size=page_size,
     )
-    recorder = RunRecorder(
-        scene,
-        writer,
-        position,
-        Cadence(hash_every, snapshot_every),
-        Retention(keep_snapshots_bytes),
-    )
+    recorder = RunRecorder(scene, writer, position, cadence, retention)
     recorder._begin()
     return recorder
 
