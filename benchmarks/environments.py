@@ -48,11 +48,12 @@ def find_python(version: str) -> str:
 def make(name: str, python: str, *, rebuild: bool = False) -> Path:
     """Make an environment if it is missing (mainspring's is always brought up to date)."""
     target = interpreter(name)
-    fresh = not target.exists()
-    if fresh:
+    done = HOME / name / ".installed"  # one that was broken off half made is made again
+    if not target.exists():
         subprocess.run([python, "-m", "venv", str(HOME / name)], check=True)
-    if PACKAGES[name] and (fresh or rebuild):
+    if PACKAGES[name] and (rebuild or not done.exists()):
         _pip(target, *PACKAGES[name])
+    done.touch()
     if name == "mainspring":
         _pip(target, str(ROOT))
     return target
