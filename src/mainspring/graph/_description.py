@@ -10,9 +10,10 @@ rank order (rank, then id), so a node's place in `nodes` is its index in the run
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+import msgspec
 
 from mainspring._kernel import graph as _k
 from mainspring.graph._errors import GraphError
@@ -20,11 +21,10 @@ from mainspring.graph._types import TsMeta
 
 __all__ = ["GraphDescription", "InputDescription", "NodeDescription", "instantiate"]
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class InputDescription:
+class InputDescription(msgspec.Struct, frozen=True):
     """One input of a node: where it comes from and what it takes to evaluate the node."""
 
     name: str
@@ -36,8 +36,7 @@ class InputDescription:
     """0: may be invalid, 1: must be valid, 2: everything in it must be valid."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDescription:
+class NodeDescription(msgspec.Struct, frozen=True):
     """One node. `code` is the kernel's name of its implementation."""
 
     id: int
@@ -49,7 +48,7 @@ class NodeDescription:
     output: Any = None
     label: str = ""
     rank: int = 0
-    scalars: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    scalars: Mapping[str, Any] = NOTHING
     params: tuple[Any, ...] = ()
     plan: Mapping[str, Any] | None = None
     payload: Any = None
@@ -69,8 +68,7 @@ class NodeDescription:
         return f"<node {self.id} {self.name}>"
 
 
-@dataclass(frozen=True, slots=True)
-class GraphDescription:
+class GraphDescription(msgspec.Struct, frozen=True):
     """A graph: nodes in rank order, which of them are its inputs, and which is its output."""
 
     name: str

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from mainspring.errors import MainspringError
@@ -80,14 +80,28 @@ class NodeException(GraphError):
 
 
 _OWN = __name__.rpartition(".")[0]
+_own_files: dict[str, bool] = {}  # by the name of a source file: is it this package's?
 
 
-def call_site() -> str:
-    """The file and line outside this package from which wiring was entered."""
-    frame: FrameType | None = sys._getframe(1)
+def call_site(known: dict[tuple[int, int], tuple[CodeType, str]]) -> str:
+    """The file and line outside this package from which wiring was entered.
+
+    `known` keeps what was found by the place in the code, so that a loop that wires a thousand nodes
+    asks once: telling the line of a place takes longer than making the node.
+    """
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not (module == _OWN or module.startswith(_OWN + ".")):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        code = frame.f_code
+        own = _own_files.get(code.co_filename)
+        if own is None:
+            module = frame.f_globals.get("__name__", "")
+            own = module == _OWN or module.startswith(_OWN + ".")
+            _own_files[code.co_filename] = own
+        if not own:
+            place = (id(code), frame.f_lasti)
+            found = known.get(place)
+            if found is None:  # the code is kept with it: an id is good as long as its object lives
+                found = known[place] = (code, f"{code.co_filename}:{frame.f_lineno}")
+            return found[1]
         frame = frame.f_back
     return "<unknown>"

@@ -31,11 +31,11 @@ import datetime as _dt
 import importlib
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from mainspring._kernel import graph as _k
 from mainspring.clock import ClockError, Input, Phase, StepContext

@@ -16,9 +16,11 @@ a node that lets them reach its output is not repeatable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from mainspring._kernel import graph as _k
 from mainspring.clock import Input

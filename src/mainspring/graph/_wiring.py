@@ -10,12 +10,20 @@ an inner one becomes an input of the inner graph by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
+from operator import attrgetter
+from types import CodeType, MappingProxyType
 from typing import Any
 
-from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
+import msgspec
+
+from mainspring.graph._description import (
+    NOTHING,
+    GraphDescription,
+    InputDescription,
+    NodeDescription,
+)
 from mainspring.graph._errors import GraphError, IncorrectTypeBinding, WiringError, call_site
 from mainspring.graph._types import (
     REFm,
@@ -69,12 +77,12 @@ class WiringNode:
         code: str,
         kind: str,
         output: Any = None,
-        inputs: list[Input] | None = None,
+        inputs: Sequence[Input] = (),
         *,
         label: str = "",
-        scalars: Mapping[str, Any] | None = None,
+        scalars: Mapping[str, Any] = NOTHING,
         params: tuple[Any, ...] = (),
-        plan: dict[str, Any] | None = None,
+        plan: Mapping[str, Any] | None = None,
         payload: Any = None,
         nested: tuple[NestedGraph, ...] = (),
         link: bool = False,
@@ -84,7 +92,7 @@ class WiringNode:
         self.code = code
         self.kind = kind
         self.output = output
-        self.inputs = inputs or []
+        self.inputs = inputs
         self.label = label
         self.scalars = scalars
         self.params = params
@@ -102,20 +110,17 @@ class WiringNode:
         context = current()
         self.context = context
         self.path = context.path
-        self.site = call_site() if context.trace_sites else ""
+        self.site = call_site(context.sites)
         context.nodes.append(self)
 
 
-class Input:
+class Input(msgspec.Struct):
     """An input under construction."""
 
-    __slots__ = ("active", "name", "need", "port")
-
-    def __init__(self, name: str, port: WiringPort, active: bool = True, need: int = 1) -> None:
-        self.name = name
-        self.port = port
-        self.active = active
-        self.need = need
+    name: str
+    port: Any  # a WiringPort
+    active: bool = True
+    need: int = 1
 
 
 class NestedGraph:
@@ -139,8 +144,9 @@ class Context:
         self.path: tuple[str, ...] = () if parent is None else parent.path
         self.adapted: dict[Any, WiringPort] = {}
         self.published: list[tuple[str | None, WiringPort]] = []
-        self.trace_sites = True
         self.state: dict[str, Any] = {} if parent is None else parent.state
+        self.sites: dict[tuple[int, int], tuple[CodeType, str]]
+        self.sites = {} if parent is None else parent.sites
 
     def stub(self, name: str, tp: Any) -> WiringPort:
         """A new input of this graph."""
@@ -654,17 +660,17 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
             if isinstance(item.port, DelayedPort):
                 with wiring(context):
                     item.port = context.bring_in(item.port.resolved())
-    needed = _needed(context, output)
-    order = _ranked(needed)
+    order = _ranked(_needed(context, output))
     for index, node in enumerate(order):
         node.id = index
     made = []
     for node in order:
         inputs = tuple(
-            InputDescription(i.name, i.port.node.id, i.port.path, i.port.type, i.active, i.need)
-            for i in node.inputs
+            [
+                InputDescription(i.name, i.port.node.id, i.port.path, i.port.type, i.active, i.need)
+                for i in node.inputs
+            ]
         )
-        params = tuple(p.id if isinstance(p, WiringNode) else p for p in node.params)
         nested = []
         for inner in node.nested:
             if inner.description is None:
@@ -672,26 +678,26 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
             nested.append(inner.description)
         made.append(
             NodeDescription(
-                id=node.id,
-                name=node.name,
-                code=node.code,
-                kind=node.kind,
-                inputs=inputs,
-                output=node.output,
-                label=node.label,
-                rank=node.rank,
-                scalars=MappingProxyType(dict(node.scalars or {})),
-                params=params,
-                plan=None if node.plan is None else MappingProxyType(node.plan),
-                payload=node.payload,
-                nested=tuple(nested),
-                link=node.link,
-                error=node.error,
-                error_depth=node.error_depth,
-                error_values=node.error_values,
-                path=node.path,
-                site=node.site,
-                function=node.function,
+                node.id,
+                node.name,
+                node.code,
+                node.kind,
+                inputs,
+                node.output,
+                node.label,
+                node.rank,
+                _frozen(node.scalars),
+                tuple([p.id if isinstance(p, WiringNode) else p for p in node.params]),
+                None if node.plan is None else _frozen(node.plan),
+                node.payload,
+                tuple(nested),
+                node.link,
+                node.error,
+                node.error_depth,
+                node.error_values,
+                node.path,
+                node.site,
+                node.function,
             )
         )
     return GraphDescription(
@@ -704,51 +710,63 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
     )
 
 
+def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return given if type(given) is MappingProxyType else MappingProxyType(dict(given))
+
+
 def _needed(context: Context, output: WiringPort | None) -> list[WiringNode]:
     """What sinks, the output and the stubs need; the rest never runs."""
-    keep: set[int] = set()
     waiting: list[WiringNode] = [n for n in context.nodes if n.kind == "sink"]
     waiting += context.stubs
     if output is not None:
         waiting.append(output.node)
+    keep: set[int] = set(map(id, waiting))
     while waiting:
         node = waiting.pop()
-        if id(node) in keep:
-            continue
-        keep.add(id(node))
-        waiting += [item.port.node for item in node.inputs]
-        waiting += node.strong
+        below = [item.port.node for item in node.inputs]
+        for each in (*below, *node.strong) if node.strong else below:
+            if id(each) not in keep:
+                keep.add(id(each))
+                waiting.append(each)
     return [node for node in context.nodes if id(node) in keep]
 
 
 def _ranked(nodes: list[WiringNode]) -> list[WiringNode]:
     """Nodes by rank (the longest way from a source), then in the order they were wired."""
-    rank: dict[int, int] = {}
-    for start in nodes:
-        if id(start) in rank:
-            continue
-        stack: list[tuple[WiringNode, int]] = [(start, 0)]
-        active = {id(start)}
-        while stack:
-            node, at = stack.pop()
-            if at < len(node.inputs):
-                stack.append((node, at + 1))
-                below = node.inputs[at].port.node
-                if id(below) in active:
-                    raise WiringError(
-                        f"the graph has a cycle through {below.name!r}",
-                        hint="break it with feedback(), which ticks in the next cycle",
-                    )
-                if id(below) not in rank:
-                    stack.append((below, 0))
-                    active.add(id(below))
-                continue
-            active.discard(id(node))
-            base = -1 if node.code == "push" else 0
-            rank[id(node)] = max((rank[id(i.port.node)] + 1 for i in node.inputs), default=base)
     for node in nodes:
-        node.rank = rank[id(node)]
-    return sorted(nodes, key=lambda node: node.rank)  # stable: order of wiring breaks ties
+        node.rank = _UNRANKED
+    for node in nodes:
+        if node.rank == _UNRANKED:
+            _rank(node)
+    return sorted(nodes, key=attrgetter("rank"))  # stable: order of wiring breaks ties
+
+
+_UNRANKED, _UNDER_WAY = -3, -2  # a push source ranks -1, every other node 0 or more
+
+
+def _rank(start: WiringNode) -> None:
+    """Rank a node, after everything below it: without recursion, for chains of any length."""
+    stack = [start]
+    while stack:
+        node = stack[-1]
+        if node.rank > _UNDER_WAY:  # it was below two others
+            stack.pop()
+            continue
+        node.rank = _UNDER_WAY
+        below = [item.port.node for item in node.inputs]
+        waiting = [each for each in below if each.rank <= _UNDER_WAY]
+        if not waiting:
+            base = -1 if node.code == "push" else 0
+            node.rank = max([each.rank for each in below]) + 1 if below else base
+            stack.pop()
+            continue
+        for each in waiting:
+            if each.rank == _UNDER_WAY:
+                raise WiringError(
+                    f"the graph has a cycle through {each.name!r}",
+                    hint="break it with feedback(), which ticks in the next cycle",
+                )
+        stack += waiting
 
 
 def schema_of(tp: Any) -> dict[str, Any]:
