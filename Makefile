@@ -3,6 +3,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Warnings are errors in the checks; whoever just wants to run it may have a compiler we have not met.
+WERROR := OFF
+check test-newer kernel-test: WERROR := ON
 # A newer interpreter than the default one, when the machine has it: the suite runs there as well.
 NEWER := $(shell $(PYTHON) tools/newer_python.py 2>/dev/null)
 KERNEL := CMakeLists.txt pyproject.toml $(shell find kernel -name '*.?pp' -not -path '*/tests/*')
@@ -21,7 +24,8 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python $(KERNEL)
 	$(BIN)/python -m pip install --quiet --group dev
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]' \
+		--config-settings=cmake.define.MAINSPRING_WERROR=$(WERROR)
 	@touch $@
 
 demo: install ## Run the main job: a robot cell, recorded, replayed and drawn
@@ -46,13 +50,13 @@ test-fast: install ## The suite without the slow tests
 
 test-newer: ## The suite on a newer interpreter, when the machine has one
 ifneq ($(NEWER),)
-	$(MAKE) VENV=.venv-newer PYTHON=$(NEWER) install
+	$(MAKE) VENV=.venv-newer PYTHON=$(NEWER) WERROR=$(WERROR) install
 	.venv-newer/bin/python -m pytest -q -n 2 --dist worksteal
 else
 	@echo "no newer interpreter here; the suite ran on $$($(PYTHON) --version)"
 endif
 
-kernel-test: install ## The kernel's own tests under the sanitizers, without Python
+kernel-test: install ## The kernel's own tests, without Python: under the sanitizers, and with Clang
 	$(BIN)/python tools/kernel_tests.py
 
 bench: install ## Speed beside the peers, as ratios from one run

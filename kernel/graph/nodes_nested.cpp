@@ -122,7 +122,7 @@ private:
         }
         for (std::size_t i = 0; i < keys_.size(); ++i)
             if (keys_[i] != nullptr && plan().inputs[i].role != MapPlan::Role::keys && changed(i, now))
-                rebind(static_cast<std::uint32_t>(i), now);
+                rebind_input(static_cast<std::uint32_t>(i), now);
         for (std::size_t i = 0; i < keys_.size(); ++i) {
             if (!plan().inputs[i].counts || !changed(i, now)) continue;
             const KeyTable* keys = table_of(keys_[i]);
@@ -147,7 +147,7 @@ private:
     }
 
     // The elements of input `i` that came or went, for the graphs that already run.
-    void rebind(std::uint32_t i, Time now) {
+    void rebind_input(std::uint32_t i, Time now) {
         const KeyTable* keys = table_of(keys_[i]);
         if (keys == nullptr || full(i, now)) {
             for (std::uint32_t at = 0; at < table().slots(); ++at)

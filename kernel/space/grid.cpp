@@ -14,7 +14,6 @@ namespace {
 constexpr double points_per_cell = 2.0;
 constexpr std::size_t sample_max = 256;
 constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 bool finite(const double* p) noexcept { return std::isfinite(p[0]) && std::isfinite(p[1]) && std::isfinite(p[2]); }
 
