@@ -96,6 +96,7 @@ def test_a_failing_callback_is_exit_code_1(folder: Path) -> None:
         (("run", "scene.py", "-s", "soon"), "'soon' is not a time"),
         (("run", "scene.py", "--mode", "warp"), "no time mode"),
         (("check",), "name a scene file"),
+        (("plot", "nowhere.mcap"), "nowhere.mcap cannot be read: No such file"),
         (("nope",), "No such command"),
     ],
 )
@@ -107,6 +108,14 @@ def test_a_wrong_command_line_is_exit_code_2(
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_traceback_begins_in_the_users_code(folder: Path) -> None:
+    """What a failing callback shows is where it failed; none of the frames are ours."""
+    done = mainspring(folder, "run", "scene.py:broken", "-s", "1")
+    assert done.returncode == 1
+    assert 'raise RuntimeError("no torque")' in done.stderr
+    assert "mainspring/" not in done.stderr
 
 
 def test_ctrl_c_is_exit_code_130(folder: Path) -> None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
+from pathlib import Path
+from types import TracebackType
 from typing import Annotated
 
 import typer
@@ -65,17 +68,30 @@ def main() -> None:
 
 
 def show_error(error: MainspringError) -> None:
-    """An error as people read it: what was wrong, then the hint; a user's traceback last."""
+    """An error as people read it: the user's own traceback, what was wrong, then the hint."""
     from rich.console import Console
     from rich.traceback import Traceback
 
     console = Console(stderr=True, highlight=False)
     cause = error.__cause__
     if cause is not None and not isinstance(cause, MainspringError):
-        console.print(Traceback.from_exception(type(cause), cause, cause.__traceback__))
+        trace = _from_users_code(cause.__traceback__)
+        if trace is not None:
+            console.print(Traceback.from_exception(type(cause), cause, trace))
     console.print(f"error: {error.message}", style="bold red", markup=False, soft_wrap=True)
     if error.hint:
         console.print(f"hint: {error.hint}", markup=False, soft_wrap=True)
+
+
+def _from_users_code(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame that is the user's; None where it is all ours or a library's."""
+    own = str(Path(__file__).parents[1])
+    libraries = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(
+        ("<frozen", own, *libraries)
+    ):
+        trace = trace.tb_next
+    return trace
 
 
 def exit_code(error: MainspringError) -> int:
