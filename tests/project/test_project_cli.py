@@ -138,18 +138,25 @@ def test_reports(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cancelled_command_leaves_nothing(run: Run, tmp_path: Path, number: int) -> None:
-    """The import is stopped in its middle, at a moment it tells of itself."""
+    """The import is stopped in its middle: half done, it sends itself the signal and waits for it to be heard."""
     assert run("new", "cell").returncode == 0
     (tmp_path / "cell" / "assets" / "big.bin").write_bytes(os.urandom(20 << 20))
     assert run("export", "cell").returncode == 0
     code = (
-        "import os, sys, signal\n"
+        "import os, threading\n"
         "from mainspring.threads import Progress\n"
-        "set_ = Progress.set\n"
+        "from mainspring.threads._stop import StopSource\n"
+        "set_, request_stop, heard = Progress.set, StopSource.request_stop, threading.Event()\n"
         "def at_half(self, text=None, fraction=None):\n"
         "    set_(self, text, fraction)\n"
-        f"    if self.fraction > 0.5: os.kill(os.getpid(), {int(number)})\n"
-        "Progress.set = at_half\n" + CODE
+        "    if self.fraction > 0.5:\n"
+        f"        os.kill(os.getpid(), {int(number)})\n"
+        "        heard.wait()\n"
+        "def listen(self):\n"
+        "    asked = request_stop(self)\n"
+        "    heard.set()\n"
+        "    return asked\n"
+        "Progress.set, StopSource.request_stop = at_half, listen\n" + CODE
     )
     before = tree(tmp_path)
     done = subprocess.run(
