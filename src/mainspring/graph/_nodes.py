@@ -693,6 +693,8 @@ class Operator(Wirable):
     """`operator`: a signature, and overloads that implement it."""
 
     kind = "operator"
+    # Whether the overloads alone say what it takes: an operator of the library, whose signature is a stand-in.
+    is_open = False
 
     def __init__(self, fn: Callable[..., Any], **common: Any) -> None:
         super().__init__(fn, parse_signature(fn), **common)

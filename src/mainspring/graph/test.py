@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from mainspring.graph._errors import WiringError
 from mainspring.graph._injectables import GlobalState
-from mainspring.graph._nodes import Bound, Wirable
+from mainspring.graph._nodes import Bound, Operator, Wirable
 from mainspring.graph._run import (
     MAX_ET,
     MIN_ST,
@@ -30,7 +30,7 @@ from mainspring.graph._run import (
     record_into,
 )
 from mainspring.graph._signature import MISSING as _EMPTY
-from mainspring.graph._signature import Signature, gather, is_port, value_type
+from mainspring.graph._signature import Param, Signature, gather, is_port, value_type
 from mainspring.graph._types import (
     MatchError,
     SIGNALm,
@@ -177,6 +177,9 @@ def _inputs(
     as_scalars: frozenset[str],
 ) -> tuple[list[Any], dict[str, Any], int]:
     """The arguments to wire the node with, and the number of cycles the inputs cover."""
+    places = _operator_places(node)
+    if places is not None:
+        return _operator_inputs(places, args, kwargs, types, as_scalars)
     if not isinstance(node, (Wirable, Bound)):
         if not callable(node):
             raise WiringError(f"eval_node takes a node or graph, not {node!r}")
@@ -255,6 +258,53 @@ def _inputs(
         else:
             positional.append(made[p.name])
     return positional, named, length
+
+
+def _operator_places(node: Any) -> list[list[Param]] | None:
+    """The parameters an operator's overloads have at each place; None for what is no library operator."""
+    if getattr(node, "takes_series", False):
+        return []
+    target = node.target if isinstance(node, Bound) else node
+    if not isinstance(target, Operator) or not target.is_open:
+        return None
+    places: list[list[Param]] = []
+    for overload in target.overloads:
+        signature = overload.signature
+        for place, p in enumerate([*signature.positional, *filter(None, (signature.star,))]):
+            if place == len(places):
+                places.append([])
+            places[place].append(p)
+    return places
+
+
+def _operator_inputs(
+    places: list[list[Param]],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    types: dict[Any, Any],
+    as_scalars: frozenset[str],
+) -> tuple[list[Any], dict[str, Any], int]:
+    """Arguments for an operator, whose overloads differ in what is a time series: lists are the inputs."""
+    length = 0
+
+    def made(name: str, known_as: list[Param], value: Any) -> Any:
+        nonlocal length
+        names = {name: None, **{p.name: None for p in known_as}}
+        if not isinstance(value, (list, tuple)) or not as_scalars.isdisjoint(names):
+            return value
+        given = next((types[other] for other in names if other in types), None)
+        tp = None if given is None else parse_ts(given, name)
+        if isinstance(tp, TSLm) and any(p.star and p.name in types for p in known_as):
+            tp = tp.element
+        port, cycles = _source(name, list(value), tp, {})
+        length = max(length, cycles)
+        return port
+
+    positional = []
+    for place, value in enumerate(args):
+        known_as = places[min(place, len(places) - 1)] if places else []
+        positional.append(made(known_as[0].name if known_as else "ts", known_as, value))
+    return positional, {name: made(name, [], value) for name, value in kwargs.items()}, length
 
 
 def _source(

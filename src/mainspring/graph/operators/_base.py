@@ -199,6 +199,7 @@ def declare(name: str, doc: str, inputs: tuple[str, ...] = ("ts",)) -> Operator:
     made = Operator(stand_in)
     params = [Param(key, "ts", tp) for key, tp in zip(inputs, _INPUT_TYPES, strict=False)]
     made.signature = Signature(name, params, OUT, OUT)
+    made.is_open = True
     return made
 
 

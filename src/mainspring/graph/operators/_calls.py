@@ -19,7 +19,7 @@ from mainspring.graph.operators._names import convert_overloads
 class _Making:
     """What the subscripted operators share: the target in brackets."""
 
-    __mainspring_operator__ = True
+    takes_series = True  # lists given to `eval_node` are the ticks of an input
     __name__ = ""
 
     def __init__(self, target: Any = None) -> None:
@@ -99,7 +99,7 @@ class Emit(_Making):
 class Cast:
     """``cast_(float, ts)``: every value made into another type by calling it."""
 
-    __mainspring_operator__ = True
+    takes_series = True  # lists given to `eval_node` are the ticks of an input
     __name__ = "cast_"
 
     def __call__(self, tp: Any, ts: Any) -> Any:
@@ -115,7 +115,7 @@ class Cast:
 class Downcast:
     """``downcast_(Dog, ts)``: the same values as a more special type; another value is an error."""
 
-    __mainspring_operator__ = True
+    takes_series = True  # lists given to `eval_node` are the ticks of an input
     __name__ = "downcast_"
 
     def __call__(self, tp: Any, ts: Any) -> Any:

@@ -39,7 +39,6 @@ _IDENTITIES: dict[str, dict[Any, Any]] = {
 class Zero:
     """``zero(TS[int], add_)``: a constant that changes nothing when the operator takes it."""
 
-    __mainspring_operator__ = True
     __name__ = "zero"
 
     def __call__(self, tp: Any, op: Any) -> Any:
