@@ -15,8 +15,10 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
+from mainspring.graph._description import NOTHING
 from mainspring.graph._errors import (
     AmbiguousOverloadError,
     IncorrectTypeBinding,
@@ -29,14 +31,18 @@ from mainspring.graph._injectables import GlobalState, Traits, state_factory
 from mainspring.graph._signature import (
     INJECTED,
     ArgumentError,
+    Known,
     Param,
     Promise,
     Resolved,
     Signature,
+    call_shape,
     call_with_scalars,
+    gather,
     is_port,
     parse_signature,
     resolve,
+    resolve_gathered,
     to_port,
 )
 from mainspring.graph._types import (
@@ -62,6 +68,7 @@ from mainspring.graph._wiring import (
     WiringPort,
     adapt,
     current,
+    identity,
     inside,
     register_port_operator,
 )
@@ -90,6 +97,7 @@ class Wirable:
         self.requires = requires
         self.label = label
         self.deprecated = deprecated
+        self._shapes: dict[Any, Known] = {}  # calls that have been resolved
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -115,7 +123,10 @@ class Wirable:
         given: Bindings | None,
         make: bool = True,
     ) -> Resolved:
-        resolved = resolve(self.signature, args, kwargs, given, self.resolvers, make=make)
+        signature = self.signature
+        if self.requires is None and not self.resolvers and make:
+            return self._resolve_shape(args, kwargs, given)
+        resolved = resolve(signature, args, kwargs, given, self.resolvers, make=make)
         if self.requires is not None:
             answer = call_with_scalars(
                 self.requires, resolved.bindings, self.signature, resolved.arguments
@@ -125,6 +136,25 @@ class Wirable:
                     f"{self.signature.name}: its requirements are not met"
                     + (f": {answer}" if isinstance(answer, str) else "")
                 )
+        return resolved
+
+    def _resolve_shape(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None
+    ) -> Resolved:
+        """Resolve by types alone, once for each shape of call."""
+        signature = self.signature
+        arguments = gather(signature, args, kwargs)
+        shape = None
+        if signature.star is None and signature.kwstar is None:
+            shape = call_shape(args, kwargs, given, signature.by_value)
+        if shape is None:
+            return resolve_gathered(signature, arguments, given, None, True)
+        known = self._shapes.get(shape)
+        if known is not None:
+            return known.resolve(arguments)
+        before = dict(arguments)
+        resolved = resolve_gathered(signature, arguments, given, None, True)
+        resolved.known = self._shapes[shape] = Known(resolved, before)
         return resolved
 
     def build(self, resolved: Resolved, label: str) -> Any:
@@ -312,11 +342,19 @@ class PythonNode(Wirable):
         return fn
 
     def build(self, resolved: Resolved, label: str) -> Any:
+        known = resolved.known
+        if known is not None and known.prepared is not None:
+            arguments = resolved.arguments
+            inputs = [
+                Input(name, adapt(arguments[name], tp), active, need)
+                for name, tp, active, need in known.prepared.inputs
+            ]
+            return self._node(inputs, NOTHING, known.prepared.plan, resolved.output, label)
         signature = self.signature
         active = _names(self.active, resolved, signature)
         valid = _names(self.valid, resolved, signature)
         all_valid = _names(self.all_valid, resolved, signature) or frozenset()
-        inputs: list[Input] = []
+        inputs = []
         scalars: dict[str, Any] = {}
         places: dict[str, list[tuple[str, Any, str]]] = {}
         for p in signature.params:
@@ -328,47 +366,72 @@ class PythonNode(Wirable):
             "scheduler": any(p.kind == "scheduler" for p in signature.params),
         }
         self.finish_plan(plan)
-        known = self._known(inputs, scalars, resolved.output, label)
-        if known is not None and known in current().adapted:
-            return current().adapted[known]  # the same function of the same inputs
+        shared = MappingProxyType(plan)
+        if known is not None and self._is_plain(resolved):
+            known.prepared = Prepared(
+                [(i.name, resolved.types[i.name], i.active, i.need) for i in inputs], shared
+            )
+        return self._node(inputs, scalars, shared, resolved.output, label)
+
+    def _is_plain(self, resolved: Resolved) -> bool:
+        """Is all that a node of this call's shape takes ports, and what every instance gets alike?"""
+        if any(callable(names) for names in (self.active, self.valid, self.all_valid)):
+            return False
+        return all(
+            p.kind in _ALIKE
+            or (p.kind == "ts" and not p.star and resolved.arguments[p.name] is not None)
+            for p in self.signature.params
+        )
+
+    def _node(
+        self,
+        inputs: list[Input],
+        scalars: Mapping[str, Any],
+        plan: Mapping[str, Any],
+        output: Any,
+        label: str,
+    ) -> Any:
+        """The node of a call: the one that is there already, or a new one."""
+        context = current()
+        same = self._identity(inputs, scalars, output, label)
+        if same is not None:
+            found = context.adapted.get(same)
+            if found is not None:
+                return found
         node = WiringNode(
-            signature.name,
+            self.signature.name,
             self.code,
-            "sink" if signature.output is None else "source" if not inputs else "compute",
-            resolved.output,
+            "sink" if self.signature.output is None else "source" if not inputs else "compute",
+            output,
             inputs,
             label=label,
             scalars=scalars,
             plan=plan,
             function=self.fn,
         )
-        if resolved.output is None:
+        if output is None:
             return None
-        port = WiringPort(node, (), resolved.output)
-        if known is not None:
-            current().adapted[known] = port
+        port = WiringPort(node, (), output)
+        if same is not None:
+            context.adapted[same] = port
         return port
 
-    def _known(
+    def _identity(
         self, inputs: list[Input], scalars: Mapping[str, Any], output: Any, label: str
     ) -> Any:
         """What makes two calls one node; None where they never are."""
         if self.code != "python" or output is None:
             return None
-        key = (
-            self,  # itself: a node made for one call is gone after it, and its id goes to the next
-            tuple((id(i.port.node), i.port.path, i.active, i.need) for i in inputs),
-            tuple((name, type(value), value) for name, value in scalars.items()),
-            output,
-            label,
-        )
-        if any(i.port.node is None for i in inputs):
-            return None
-        try:
-            hash(key)
-        except TypeError:
-            return None
-        return key
+        # Itself, and not its id: a node made for one call is gone after it, and its id goes to the next.
+        same: list[Any] = [self, output, label]
+        for item in inputs:
+            port = item.port
+            if port.node is None:
+                return None
+            same += (id(port.node), port.path, item.active, item.need)
+        if scalars:
+            same += [(name, identity(value)) for name, value in scalars.items()]
+        return tuple(same)
 
     def finish_plan(self, plan: dict[str, Any]) -> None:
         """A place for kinds of node with more to say."""
@@ -408,6 +471,18 @@ class PythonNode(Wirable):
             made.append(("input", len(inputs), name))
             inputs.append(Input(name, adapt(port, tp), is_active, need))
         return made
+
+
+# Injectables that are the same whichever graph a node is wired in.
+_ALIKE = INJECTED - {"global_state", "traits"}
+
+
+class Prepared(NamedTuple):
+    """What nodes of one shape of call have in common."""
+
+    inputs: list[tuple[str, Any, bool, int]]
+    """By input: the parameter, the type, whether it is active, what it needs."""
+    plan: Any = None
 
 
 def _injection(p: Param) -> tuple[str, Any]:
@@ -699,7 +774,8 @@ class Operator(Wirable):
     def __init__(self, fn: Callable[..., Any], **common: Any) -> None:
         super().__init__(fn, parse_signature(fn), **common)
         self.overloads: list[Wirable] = []
-        self._chosen: dict[Any, Wirable] = {}
+        self._chosen: dict[Any, Wirable] = {}  # by the shape of the call
+        self._by_value = False
         name = self.signature.name
         if name in PORT_SYNTAX:
             register_port_operator(name, self)
@@ -713,42 +789,28 @@ class Operator(Wirable):
         target = candidate.target if isinstance(candidate, Bound) else candidate
         self.overloads.append(target)
         self._chosen.clear()
+        # What says no may look at values; types alone tell the others apart.
+        self._by_value = self._by_value or bool(
+            isinstance(target, Operator)
+            or target.requires is not None
+            or target.resolvers
+            or target.signature.by_value
+        )
         return candidate
 
     def wire(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None) -> Any:
         if self.deprecated:
             text = self.deprecated if isinstance(self.deprecated, str) else "it will be removed"
             warnings.warn(f"{self.signature.name} is deprecated: {text}", DeprecationWarning, 3)
-        key = self._key(args, kwargs, given)
-        if key is not None:
-            known = self._chosen.get(key)
+        shape = call_shape(args, kwargs, given, self._by_value)
+        if shape is not None:
+            known = self._chosen.get(shape)
             if known is not None:
-                return known.wire(args, kwargs, self._for(known, given))
+                return known.wire(args, kwargs, self._for(known, given) if given else None)
         chosen = self.choose(args, kwargs, given)
-        if key is not None:
-            self._chosen[key] = chosen
+        if shape is not None:
+            self._chosen[shape] = chosen
         return chosen.wire(args, dict(kwargs), self._for(chosen, given))
-
-    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None) -> Any:
-        """What an overload is chosen by, when that is types and plain values alone."""
-        if kwargs:
-            return None
-        key: list[Any] = []
-        for arg in args:
-            if isinstance(arg, WiringPort):
-                key.append(arg.type)
-            elif type(arg) in (int, float, bool, str):
-                key.append((type(arg), arg))
-            else:
-                return None
-        if given:
-            key.append(tuple(given.items()))
-        try:
-            made = tuple(key)
-            hash(made)
-        except TypeError:
-            return None
-        return made
 
     def _for(self, candidate: Wirable, given: Bindings | None) -> Bindings | None:
         """Bindings given to the operator, as they apply to an overload with its own variables."""
@@ -1163,6 +1225,15 @@ class NativeNode(Wirable):
         self.active = active
 
     def build(self, resolved: Resolved, label: str) -> Any:
+        known = resolved.known
+        inputs: list[Input]
+        if known is not None and known.prepared is not None:
+            arguments = resolved.arguments
+            inputs = [
+                Input(name, adapt(arguments[name], tp), active, need)
+                for name, tp, active, need in known.prepared.inputs
+            ]
+            return self._node(inputs, (), NOTHING, resolved.output, label)
         inputs, params, scalars = [], [], {}
         for p in self.signature.open:
             value = resolved.arguments[p.name]
@@ -1181,17 +1252,31 @@ class NativeNode(Wirable):
             else:
                 params.append(value)
                 scalars[p.name] = value
+        if known is not None and not scalars and len(inputs) == len(self.signature.open):
+            known.prepared = Prepared(
+                [(i.name, resolved.types[i.name], i.active, i.need) for i in inputs]
+            )
+        return self._node(inputs, tuple(params), scalars, resolved.output, label)
+
+    def _node(
+        self,
+        inputs: list[Input],
+        params: tuple[Any, ...],
+        scalars: Mapping[str, Any],
+        output: Any,
+        label: str,
+    ) -> Any:
         node = WiringNode(
             self.signature.name,
             self.code,
-            "sink" if resolved.output is None else "compute" if inputs else "source",
-            resolved.output,
+            "sink" if output is None else "compute" if inputs else "source",
+            output,
             inputs,
             label=label,
             scalars=scalars,
-            params=tuple(params),
+            params=params,
         )
-        return None if resolved.output is None else WiringPort(node, (), resolved.output)
+        return None if output is None else WiringPort(node, (), output)
 
 
 __all__ = [

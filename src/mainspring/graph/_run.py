@@ -12,8 +12,10 @@ from __future__ import annotations
 import copy
 import datetime as _dt
 import enum
+import gc
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -258,15 +260,31 @@ class GraphConfiguration:
         self.extra = extra
 
 
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Let the collector wait: what wiring makes lives as long as the graph.
+
+    It would look through all of it again each time the graph has grown by a quarter.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def wire_graph(fn: Any, *args: Any, **kwargs: Any) -> GraphDescription:
     """Wire a graph function (or node, or operator) with these scalars; nothing runs."""
     name = getattr(fn, "__name__", "graph")
     context = Context(name)
-    with wiring(context):
-        out = fn(*args, **kwargs)
-        if out is not None and not isinstance(out, WiringPort):
-            raise WiringError(f"{name} returned {out!r}, which is no port")
-    return describe(context, out)
+    with _no_garbage():
+        with wiring(context):
+            out = fn(*args, **kwargs)
+            if out is not None and not isinstance(out, WiringPort):
+                raise WiringError(f"{name} returned {out!r}, which is no port")
+        return describe(context, out)
 
 
 def _recorded(
@@ -275,12 +293,13 @@ def _recorded(
     """The description of a graph whose output, if it has one, is recorded."""
     context = Context(getattr(fn, "__name__", "graph"))
     ticks: list[Any] | None = None
-    with wiring(context):
-        out = fn(*args, **kwargs)
-        if isinstance(out, WiringPort):
-            ticks = []
-            record_into(out, ticks)
-    return describe(context, None), ticks
+    with _no_garbage():
+        with wiring(context):
+            out = fn(*args, **kwargs)
+            if isinstance(out, WiringPort):
+                ticks = []
+                record_into(out, ticks)
+        return describe(context, None), ticks
 
 
 def record_into(port: WiringPort, ticks: list[Any]) -> None:

@@ -9,6 +9,7 @@ for time series, then scalars, then resolvers, then defaults. What stays open is
 from __future__ import annotations
 
 import contextlib
+import enum
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -78,6 +79,7 @@ class Signature:
         self.positional = [p for p in self.open if not p.star and not p.keyword_only]
         self.star = next((p for p in params if p.star == 1), None)
         self.kwstar = next((p for p in params if p.star == 2), None)
+        self.by_value = any(p.kind == "type" for p in params)
         found: dict[TypeVar, None] = {}
         for p in params:
             for v in variables(p.type):
@@ -245,8 +247,10 @@ def _optional(tp: Any) -> Any:
 
 def gather(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by parameter name, defaults included."""
-    given: dict[str, Any] = {}
     positional = signature.positional
+    if len(args) == len(positional) == len(signature.open) and not kwargs:
+        return {p.name: value for p, value in zip(positional, args, strict=True)}
+    given: dict[str, Any] = {}
     if len(args) > len(positional):
         star = signature.star
         if star is None:
@@ -293,7 +297,7 @@ class ArgumentError(MainspringError, TypeError):
 class Resolved:
     """A call whose types are known: arguments by name, the bindings, the output."""
 
-    __slots__ = ("arguments", "bindings", "output", "types")
+    __slots__ = ("arguments", "bindings", "known", "output", "types")
 
     def __init__(
         self, arguments: dict[str, Any], bindings: Bindings, types: dict[str, Any], output: Any
@@ -302,10 +306,81 @@ class Resolved:
         self.bindings = bindings
         self.types = types
         self.output = output
+        self.known: Known | None = None
 
 
 def is_port(value: Any) -> bool:
     return isinstance(value, WiringPort)
+
+
+# --- calls of a shape that has been seen ---------------------------------------------------------
+
+_PLAIN = frozenset({bool, int, float, str})
+
+
+def call_shape(
+    args: tuple[Any, ...], kwargs: dict[str, Any], given: Bindings | None, by_value: bool
+) -> Any:
+    """What the types of a call are resolved by: two calls of one shape have the same types.
+
+    That is the types of its ports and of its plain values (with `by_value`, the values themselves).
+    None for a call with more to it, such as a tuple of ports.
+    """
+    shape: list[Any] = []
+    odd = bool(given)
+    for value in args:
+        kind = type(value)
+        if kind is WiringPort:
+            shape.append(value.type)
+        elif kind in _PLAIN:
+            shape.append((kind, value) if by_value else kind)
+        elif value is None or isinstance(value, (type, TsMeta, enum.Enum)):
+            shape.append((kind, value))
+            odd = True
+        elif isinstance(value, WiringPort):
+            shape.append((kind, value.type))
+        else:
+            return None
+    if kwargs:
+        inner = call_shape(tuple(kwargs.values()), {}, None, by_value)
+        if inner is None:
+            return None
+        shape += [tuple(kwargs), *inner]
+    if given:
+        shape.append(tuple(given.items()))
+    made = tuple(shape)
+    if odd:
+        try:
+            hash(made)
+        except TypeError:
+            return None
+    return made
+
+
+class Known:
+    """What resolving a call came to: the same for every call of its shape."""
+
+    __slots__ = ("bindings", "constants", "output", "prepared", "types")
+
+    def __init__(self, resolved: Resolved, before: Mapping[str, Any]) -> None:
+        self.bindings = resolved.bindings
+        self.types = resolved.types
+        self.output = resolved.output
+        self.constants = [
+            (name, value.type if is_port(value) else None, value)
+            for name, value in resolved.arguments.items()
+            if value is not before[name]
+        ]
+        """Arguments that are not what was given: constants by their types, and resolved types."""
+        self.prepared: Any = None  # by whoever builds from it
+
+    def resolve(self, arguments: dict[str, Any]) -> Resolved:
+        """A call of the shape, with its own arguments."""
+        for name, tp, value in self.constants:
+            arguments[name] = value if tp is None else const_of(arguments[name], tp)
+        made = Resolved(arguments, self.bindings, self.types, self.output)
+        made.known = self
+        return made
 
 
 def resolve(
@@ -318,7 +393,17 @@ def resolve(
     make: bool = True,
 ) -> Resolved:
     """Resolve a call; with `make`, Python values for time series become constants."""
-    arguments = gather(signature, args, kwargs)
+    return resolve_gathered(signature, gather(signature, args, kwargs), given, resolvers, make)
+
+
+def resolve_gathered(
+    signature: Signature,
+    arguments: dict[str, Any],
+    given: Bindings | None,
+    resolvers: Mapping[TypeVar, Any] | None,
+    make: bool,
+) -> Resolved:
+    """Resolve a call whose arguments are gathered; they change in place."""
     bindings: Bindings = dict(given or {})
     later = []
     for p in signature.open:
@@ -676,16 +761,19 @@ __all__ = [
     "MISSING",
     "ArgumentError",
     "DelayedPort",
+    "Known",
     "Param",
     "Promise",
     "Resolved",
     "Signature",
     "UnresolvedError",
+    "call_shape",
     "call_with_scalars",
     "gather",
     "is_port",
     "parse_signature",
     "resolve",
+    "resolve_gathered",
     "to_port",
     "value_type",
 ]

@@ -10,6 +10,7 @@ an inner one becomes an input of the inner graph by itself.
 
 from __future__ import annotations
 
+import datetime as _dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -522,6 +523,8 @@ def plain(port: WiringPort) -> WiringPort:
 
 def adapt(port: WiringPort, want: Any) -> WiringPort:
     """The port as the type an input takes: references are followed, or made."""
+    if port.type is want and type(port) is WiringPort and port.node.context is _stack[-1]:
+        return port
     port = current().bring_in(port) if not isinstance(port, DelayedPort) else port
     if isinstance(want, SIGNALm) or port.type is want or port.type == want:
         return port if not isinstance(want, SIGNALm) else plain(port)
@@ -557,10 +560,38 @@ def nothing_of(tp: Any) -> WiringPort:
 
 
 def const_of(value: Any, tp: Any, delay: Any = None) -> WiringPort:
-    """A port that ticks `value` once."""
+    """A port that ticks `value` once. The same constant of a graph is one node."""
+    adapted = current().adapted
+    key = None
+    if type(tp) is TSm:  # bundles that are equal may make values of different classes
+        key = ("const", tp, identity(value), delay)
+        found = adapted.get(key)
+        if found is not None:
+            return found
     params = (value,) if not delay else (value, delay)
     node = WiringNode("const", "const", "source", tp, params=params, scalars={"value": value})
-    return WiringPort(node, (), tp)
+    port = WiringPort(node, (), tp)
+    if key is not None:
+        adapted[key] = port
+    return port
+
+
+def identity(value: Any) -> Any:
+    """What tells a value from every other: itself where equal values are alike, else the object.
+
+    `1`, `1.0` and `True` are equal and so are the zeros, yet none may stand for another.
+    """
+    kind = type(value)
+    if kind in _ALIKE:
+        return kind, value
+    if kind is float:
+        return kind, value.hex()
+    if kind is tuple:
+        return kind, tuple([identity(item) for item in value])
+    return kind, id(value)
+
+
+_ALIKE = frozenset({bool, int, str, bytes, _dt.date, _dt.timedelta, type(None)})
 
 
 def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringPort:
