@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -143,6 +145,18 @@ def test_timeline_draws_one_cycle(folder: Path) -> None:
     svg = (folder / "t.svg").read_text()
     assert svg.count("<circle") == 10
     assert svg.count('stroke-width="2"') == 2
+
+
+def test_times_of_a_crowded_timeline_do_not_overlap(folder: Path) -> None:
+    """Where not every time fits, those at which runners meet are told, the last one included."""
+    (folder / "fast.toml").write_text(
+        '[[runner]]\nname = "Slow"\nrate = 10\n[[runner]]\nname = "Fast"\nrate = 1000\n'
+    )
+    assert mainspring(folder, "timeline", "fast.toml", "--svg", "t.svg").returncode == 0
+    found = re.findall(r'<text x="([0-9.]+)"[^>]*>([0-9.]+)</text>', (folder / "t.svg").read_text())
+    spans = sorted((float(x) - 4 * len(text), float(x) + 4 * len(text)) for x, text in found)
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
+    assert {"0", "100"} <= {text for _, text in found}
 
 
 def test_completion_is_offered(folder: Path) -> None:

@@ -76,24 +76,32 @@ def draw_svg(time: TimeManager, span_ns: int) -> str:
             f'<text x="16" y="{y + 4}" fill="{ink}">{escape(runner.name)} · {runner.rate}</text>'
             f'<line x1="{left}" y1="{y}" x2="{left + width}" y2="{y}" stroke="{grid}"/>'
         )
-    labels_end = -math.inf
-    for instant in instants:
-        rows = [row for row, r in enumerate(runners) if r.name in instant.runners]
-        if not rows:
-            continue
+    shown = [instant for instant in instants if instant.runners]
+    shortest_ns = 1e9 / float(max(runner.rate.hertz for runner in runners))
+    radius = min(5.0, max(1.5, shortest_ns / span * width / 3))
+    for instant in shown:
         place, color = x(instant.time_ns), shared_ink if instant.shared else ink
-        ys = [top + lane * row + lane // 2 for row in rows]
+        ys = [
+            top + lane * row + lane // 2
+            for row, runner in enumerate(runners)
+            if runner.name in instant.runners
+        ]
         if instant.shared:
             out.append(
                 f'<line x1="{place}" y1="{ys[0]}" x2="{place}" y2="{ys[-1]}" stroke="{color}" '
                 'stroke-width="2"/>'
             )
-        out += [f'<circle cx="{place}" cy="{y}" r="5" fill="{color}"/>' for y in ys]
+        out += [f'<circle cx="{place}" cy="{y}" r="{radius:g}" fill="{color}"/>' for y in ys]
+    # Where not every time fits, those at which most runners meet are told first.
+    taken: list[tuple[float, float]] = []
+    for instant in sorted(shown, key=lambda i: -len(i.runners)):
+        place, color = x(instant.time_ns), shared_ink if instant.shared else ink
         label = _milliseconds(round(instant.time_ns / 1e5) * 100_000)
-        if place - labels_end > 8 * len(label):
+        low, high = place - 4 * len(label) - 4, place + 4 * len(label) + 4
+        if all(high <= begun or low >= ended for begun, ended in taken):
+            taken.append((low, high))
             out.append(
                 f'<text x="{place}" y="{height - 18}" text-anchor="middle" fill="{color}">'
                 f"{label}</text>"
             )
-            labels_end = place
     return "\n".join([*out, "</svg>"]) + "\n"
