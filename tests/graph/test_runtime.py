@@ -272,7 +272,7 @@ def test_contexts() -> None:
 
     @compute_node
     def use(a: TS[int], c: CONTEXT[TS[str]] = None) -> TS[str]:
-        return f"{a.value}{'' if c is None else c.value}"
+        return f"{a.value}{c.value if c.valid else ''}"
 
     @compute_node
     def named(a: TS[int], c: CONTEXT[TS[str]] = REQUIRED["first"]) -> TS[str]:

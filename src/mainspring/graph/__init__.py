@@ -102,8 +102,18 @@ from mainspring.graph._injectables import (
 )
 from mainspring.graph._inspect import InputInspection, Inspector, NodeInspection
 from mainspring.graph._live import LiveRecorder, LiveRun, rerun
-from mainspring.graph._names import TimeSeriesReference, WiringNodeType, utc_now
+from mainspring.graph._names import (
+    GraphWiringNodeClass,
+    PythonGeneratorWiringNodeClass,
+    PythonWiringNodeClass,
+    TimeSeriesReference,
+    WiringNodeType,
+    extract_kwargs,
+    utc_now,
+)
 from mainspring.graph._nested import (
+    TryExceptResult,
+    TryExceptTsdMapResult,
     exception_time_series,
     feedback,
     map_,
@@ -348,6 +358,12 @@ __all__ = [
     "delayed_binding",
     "eval_node",
     "evaluate_graph",
+    "GraphWiringNodeClass",
+    "PythonGeneratorWiringNodeClass",
+    "PythonWiringNodeClass",
+    "TryExceptResult",
+    "TryExceptTsdMapResult",
+    "extract_kwargs",
     "exception_time_series",
     "feedback",
     "generator",

@@ -9,16 +9,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mainspring.graph._errors import WiringError
+from mainspring.graph._contexts import context_named
+from mainspring.graph._errors import IncorrectTypeBinding, WiringError
 from mainspring.graph._nodes import compute_node, sink_node
-from mainspring.graph._signature import value_type
-from mainspring.graph._types import TIME_SERIES_TYPE, TSm, TsMeta, is_ts, scalar_type_of, type_name
+from mainspring.graph._signature import is_port, value_type
+from mainspring.graph._types import (
+    TIME_SERIES_TYPE,
+    MatchError,
+    TSm,
+    TsMeta,
+    is_ts,
+    match,
+    scalar_type_of,
+    type_name,
+)
 from mainspring.graph._wiring import (
-    DelayedPort,
     Input,
     PassivePort,
     WiringNode,
     WiringPort,
+    adapt,
     const_of,
     current,
     nothing_of,
@@ -94,19 +104,35 @@ def delayed_binding(tp_: Any) -> Any:
 
 
 class _Delayed:
-    """Called without a port it is one; called with a port it is bound."""
+    """Called without a port it is one; called with a port it is bound.
+
+    The port belongs to a node that stands for the producer while the graph is wired, and is not
+    there any more when it is described.
+    """
 
     def __init__(self, tp: Any) -> None:
-        self._port = DelayedPort(tp)
+        self._node = WiringNode("delayed_binding", "delayed", "structure", tp)
+        self._port = WiringPort(self._node, (), tp)
 
     def __call__(self, port: Any = None) -> Any:
         if port is None:
             return self._port
-        self._port.bind(port)
+        self.bind(port)
         return None
 
     def bind(self, port: Any) -> None:
-        self._port.bind(port)
+        tp = self._port.type
+        if self._node.inputs:
+            raise WiringError("this delayed binding is bound already")
+        if not is_port(port):
+            port = const_of(port, tp)
+        try:
+            match(tp, port.type, {})
+        except MatchError as problem:
+            raise IncorrectTypeBinding(
+                f"the delayed binding is of {type_name(tp)}, it cannot be {port!r}: {problem}"
+            ) from None
+        self._node.inputs = [Input("ts", adapt(port, tp), False, 0)]
 
 
 class context:
@@ -126,7 +152,7 @@ class context:
     @staticmethod
     def get(name: str) -> WiringPort:
         """The port published under a name."""
-        found = _published(name)
+        found = context_named(name)
         if found is None:
             raise WiringError(f"no context named {name!r} is published here")
         return found
@@ -134,17 +160,7 @@ class context:
     @staticmethod
     def has(name: str) -> bool:
         """Is something published under this name?"""
-        return _published(name) is not None
-
-
-def _published(name: str) -> WiringPort | None:
-    at: Any = current()
-    while at is not None:
-        for known, port in reversed(at.published):
-            if known == name:
-                return port
-        at = at.parent
-    return None
+        return context_named(name) is not None
 
 
 class _GetContext:
@@ -155,10 +171,7 @@ class _GetContext:
         return _GetContext(tp)
 
     def __call__(self, name: str, tp_: Any = None, required: bool = False) -> Any:
-        found = _published(name)
-        if found is None and required:
-            raise WiringError(f"no context named {name!r} is published here")
-        return found
+        return context.get(name) if required else context_named(name)
 
 
 get_context = _GetContext()

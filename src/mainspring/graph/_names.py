@@ -6,14 +6,36 @@
 from __future__ import annotations
 
 import datetime as _dt
-import enum
 from typing import Any
 
 from mainspring._kernel import graph as _k
 from mainspring.graph._injectables import EvaluationEngineApi, Node
+from mainspring.graph._nodes import GeneratorNode, GraphFunction, PythonNode
 from mainspring.graph._run import EvaluationMode
+from mainspring.graph._signature import ArgumentError, Signature, WiringNodeType, gather
 
-__all__ = ["TimeSeriesReference", "WiringNodeType", "utc_now"]
+__all__ = [
+    "GraphWiringNodeClass",
+    "PythonGeneratorWiringNodeClass",
+    "PythonWiringNodeClass",
+    "TimeSeriesReference",
+    "WiringNodeType",
+    "extract_kwargs",
+    "utc_now",
+]
+
+# What decorated functions are.
+PythonWiringNodeClass = PythonNode
+PythonGeneratorWiringNodeClass = GeneratorNode
+GraphWiringNodeClass = GraphFunction
+
+
+def extract_kwargs(signature: Signature, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """The arguments of a call by name, defaults included; a call that cannot be is a SyntaxError."""
+    try:
+        return gather(signature, args, kwargs)
+    except ArgumentError as problem:
+        raise SyntaxError(str(problem)) from None
 
 
 class TimeSeriesReference:
@@ -31,17 +53,6 @@ class TimeSeriesReference:
     def is_instance(value: Any) -> bool:
         """Is this a reference?"""
         return isinstance(value, _k.Reference)
-
-
-class WiringNodeType(enum.Enum):
-    """What a node is to its graph."""
-
-    GRAPH = 0
-    COMPUTE_NODE = 1
-    SINK_NODE = 2
-    PULL_SOURCE_NODE = 3
-    PUSH_SOURCE_NODE = 4
-    OPERATOR = 5
 
 
 def utc_now() -> _dt.datetime:

@@ -6,24 +6,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from mainspring.graph._errors import IncorrectTypeBinding, WiringError
 from mainspring.graph._nodes import Bound, Wirable
+from mainspring.graph._run import NodeError
 from mainspring.graph._signature import is_port, to_port, value_type
 from mainspring.graph._types import (
     DEFAULT,
+    TIME_SERIES_TYPE,
+    K,
     MatchError,
     REFm,
     SIGNALm,
     Size,
+    TimeSeriesSchema,
     TSBm,
     TSDm,
     TSLm,
     TSm,
     TsMeta,
     TSSm,
-    make_schema,
     match,
     scalar_type_of,
     substitute,
@@ -32,7 +35,6 @@ from mainspring.graph._types import (
 from mainspring.graph._wiring import (
     ERROR,
     Context,
-    DelayedPort,
     Input,
     NestedGraph,
     WiringNode,
@@ -77,14 +79,14 @@ class _Feedback:
                 f"the feedback is of {type_name(self._type)}, it cannot take {port!r}: {problem}"
             ) from None
         self._bound = True
-        if port.node is not None and current() is not self._node.context:
+        if current() is not self._node.context:
             raise WiringError("a feedback must be bound in the graph it was made in")
         sink = WiringNode(
             "feedback_sink",
             "feedback_sink",
             "sink",
             None,
-            [Input("ts", plain(port) if port.node is not None else port, True, 1)],
+            [Input("ts", plain(port), True, 1)],
             params=(self._node,),
         )
         sink.strong.append(self._node)
@@ -107,7 +109,7 @@ class _FeedbackMaker:
         if is_port(tp_or_wp):
             made = _Feedback(tp_or_wp.type.dereference(), default)
             made(tp_or_wp)
-            return made()
+            return made
         return _Feedback(tp_or_wp, default)
 
     def __getitem__(self, tp: Any) -> Any:
@@ -294,6 +296,11 @@ def _declared(declared: Mapping[str, Any], name: str) -> Any:
     return None if p is None or p.kind not in ("ts", "context") else p.type
 
 
+def _takes_all(want: Any) -> bool:
+    """Does a parameter take any time series?"""
+    return want is None or isinstance(want, TypeVar)
+
+
 def _is_mapped(port: WiringPort, want: Any) -> bool:
     """Is an element of `port`, rather than all of it, what the parameter takes?"""
     tp = port.type.dereference()
@@ -348,6 +355,10 @@ def map_(
     scalars: dict[str, Any] = {}
     is_list = False
     is_dict = __keys__ is not None
+    # Beside dictionaries a list is not taken apart, unless the parameter asks for its elements.
+    has_dict = is_dict or any(
+        is_port(a) and isinstance(a.type.dereference(), TSDm) for a in arguments.values()
+    )
     for name, value in arguments.items():
         mark = "auto"
         if isinstance(value, _Marked):
@@ -369,11 +380,13 @@ def map_(
             else:
                 scalars[name] = value
                 continue
-        port = plain(value) if not isinstance(value, DelayedPort) else value
+        port = plain(value)
         if mark == "auto":
             mark = "each" if _is_mapped(port, want) else "whole"
-        ports[name] = (port, mark)
         tp = port.type.dereference()
+        if mark == "each" and has_dict and isinstance(tp, TSLm) and _takes_all(want):
+            mark = "whole"
+        ports[name] = (port, mark)
         if mark in ("each", "no_key"):
             is_dict = is_dict or isinstance(tp, TSDm)
             is_list = is_list or isinstance(tp, TSLm)
@@ -643,9 +656,7 @@ def switch_(
     port = key if is_port(key) else const_of(key, TSm(scalar_type_of(key)))
     port = plain(port)
     given = dict(enumerate(args)) | dict(kwargs)
-    ports = {
-        k: plain(a) if not isinstance(a, DelayedPort) else a for k, a in given.items() if is_port(a)
-    }
+    ports = {k: plain(a) for k, a in given.items() if is_port(a)}
     scalars = {k: a for k, a in given.items() if k not in ports}
     inputs = [Input("key", port, True, 0)]
     places = {}
@@ -757,10 +768,18 @@ def _common_output(outputs: list[WiringPort | None], what: str) -> Any:
 # --- try_except --------------------------------------------------------------------------------
 
 
-def _result_type(tp: Any) -> Any:
-    from mainspring.graph._run import NodeError
+class TryExceptResult(TimeSeriesSchema, Generic[TIME_SERIES_TYPE]):
+    """What `try_except` gives for a graph with a result."""
 
-    return TSBm(make_schema({"exception": TSm(NodeError), "out": tp}, "TryExceptResult"))
+    exception: TSm(NodeError)
+    out: TIME_SERIES_TYPE
+
+
+class TryExceptTsdMapResult(TimeSeriesSchema, Generic[K, TIME_SERIES_TYPE]):
+    """What `try_except` gives for a `map_`."""
+
+    exception: TSDm(K, TSm(NodeError))
+    out: TIME_SERIES_TYPE
 
 
 def try_except(
@@ -774,14 +793,12 @@ def try_except(
 
     Gives a bundle of `out` and `exception`; for a graph without a result, the exceptions alone.
     """
-    from mainspring.graph._run import NodeError
-
     if func is map_:
         out = map_(*args, **kwargs)
         if out is None:
             raise WiringError("try_except(map_, ...) needs a function with a result")
         errors = exception_time_series(out, __trace_back_depth__, __capture_values__)
-        tp = TSBm(make_schema({"exception": errors.type, "out": out.type}, "TryExceptTsdMapResult"))
+        tp = TSBm(TryExceptTsdMapResult[out.type.key, out.type])
         return struct(tp, [("exception", errors), ("out", out)])
     arguments = gather_arguments(func, args, kwargs)
     declared = annotations_of(func)
@@ -805,7 +822,7 @@ def try_except(
     inputs = [Input(n, port, False, 0) for n, port in ports.items()]
     finish_captures(nested, inputs)
     result = None if nested.output is None else nested.output.type.dereference()
-    out = TSm(NodeError) if result is None else _result_type(result)
+    out = TSm(NodeError) if result is None else TSBm(TryExceptResult[result])
     node = WiringNode(
         f"try_except({name_of(func)})",
         "box",
@@ -823,9 +840,7 @@ def try_except(
 
 def exception_time_series(ts: Any, trace_back_depth: int = 1, capture_values: bool = False) -> Any:
     """The failures of the node behind a port, as a time series of `NodeError`."""
-    from mainspring.graph._run import NodeError
-
-    port = ts.resolved()
+    port = ts
     node = port.node
     if node.context is not current():
         raise WiringError("exception_time_series must be called where the node was wired")
@@ -841,6 +856,8 @@ def exception_time_series(ts: Any, trace_back_depth: int = 1, capture_values: bo
 
 
 __all__ = [
+    "TryExceptResult",
+    "TryExceptTsdMapResult",
     "exception_time_series",
     "feedback",
     "map_",

@@ -11,13 +11,13 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import sys
 import types
 import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from mainspring.graph._contexts import entering
 from mainspring.graph._description import NOTHING
 from mainspring.graph._errors import (
     AmbiguousOverloadError,
@@ -36,6 +36,7 @@ from mainspring.graph._signature import (
     Promise,
     Resolved,
     Signature,
+    WiringNodeType,
     call_shape,
     call_with_scalars,
     gather,
@@ -51,6 +52,7 @@ from mainspring.graph._types import (
     REFm,
     SIGNALm,
     TSBm,
+    TSDm,
     TSm,
     TsMeta,
     is_ts_variable,
@@ -70,6 +72,7 @@ from mainspring.graph._wiring import (
     current,
     identity,
     inside,
+    nothing_of,
     register_port_operator,
 )
 
@@ -80,6 +83,7 @@ class Wirable:
     """Something that can be called while a graph is wired."""
 
     kind = "node"
+    node_type = WiringNodeType.COMPUTE_NODE
 
     def __init__(
         self,
@@ -98,6 +102,7 @@ class Wirable:
         self.label = label
         self.deprecated = deprecated
         self._shapes: dict[Any, Known] = {}  # calls that have been resolved
+        signature.node_type = self.node_type
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +150,7 @@ class Wirable:
         signature = self.signature
         arguments = gather(signature, args, kwargs)
         shape = None
-        if signature.star is None and signature.kwstar is None:
+        if signature.by_types:
             shape = call_shape(args, kwargs, given, signature.by_value)
         if shape is None:
             return resolve_gathered(signature, arguments, given, None, True)
@@ -292,6 +297,8 @@ class PythonNode(Wirable):
         signature: Signature | None = None,
         **common: Any,
     ) -> None:
+        if kind == "sink_node":
+            self.node_type = WiringNodeType.SINK_NODE
         super().__init__(fn, signature or parse_signature(fn), **common)
         self.kind = kind
         self.active = active
@@ -360,7 +367,7 @@ class PythonNode(Wirable):
         for p in signature.params:
             places[p.name] = self._place(p, resolved, inputs, scalars, active, valid, all_valid)
         plan = {
-            "eval": _call_plan(self.fn, signature, places),
+            "eval": entering(_call_plan(self.fn, signature, places), inputs),
             "start": _hook_plan(self.start_fn, places, signature),
             "stop": _hook_plan(self.stop_fn, places, signature),
             "scheduler": any(p.kind == "scheduler" for p in signature.params),
@@ -426,8 +433,6 @@ class PythonNode(Wirable):
         same: list[Any] = [self, output, label]
         for item in inputs:
             port = item.port
-            if port.node is None:
-                return None
             same += (id(port.node), port.path, item.active, item.need)
         if scalars:
             same += [(name, identity(value)) for name, value in scalars.items()]
@@ -450,27 +455,35 @@ class PythonNode(Wirable):
         if p.kind in INJECTED:
             return [(*_injection(p), p.name)]
         value = resolved.arguments[p.name]
-        if p.kind == "context":
-            value = find_context(p, value, resolved.types[p.name])
-        if p.star and p.kind == "ts" and is_port(value) and not value.children():
+        want = resolved.types.get(p.name)
+        if value is None and p.kind in ("ts", "context"):
+            inputs.append(Input(p.name, _unbound(want), False, 0))
+            return [("input", len(inputs) - 1, p.name)]
+        if p.star and is_port(value) and not isinstance(value.type, TSDm) and not value.children():
             return []  # nothing was given for it
-        if p.kind not in ("ts", "context") or value is None:
+        if p.kind not in ("ts", "context"):
             scalars[p.name] = value
             if p.star == 1:
                 return [("scalar", v, "") for v in value]
             if p.star == 2:
                 return [("scalar", v, k) for k, v in value.items()]
             return [("scalar", value, p.name)]
-        want = resolved.types[p.name]
         is_active = (active is None or p.name in active) and not isinstance(value, PassivePort)
-        need = 2 if p.name in all_valid else 1 if valid is None or p.name in valid else 0
-        parts: list[tuple[str, WiringPort, Any]]
-        parts = [(p.name, value, want)]
-        made = []
-        for name, port, tp in parts:
-            made.append(("input", len(inputs), name))
-            inputs.append(Input(name, adapt(port, tp), is_active, need))
-        return made
+        is_context = p.kind == "context"  # one that was found is always waited for
+        needed = is_context or valid is None or p.name in valid
+        need = 2 if p.name in all_valid else 1 if needed else 0
+        inputs.append(Input(p.name, adapt(value, want), is_active, need, is_context))
+        return [("input", len(inputs) - 1, p.name)]
+
+
+def _unbound(want: Any) -> WiringPort:
+    """What an input that nothing is given for reads: never valid, never modified."""
+    tp = want if isinstance(want, TsMeta) and want.is_resolved() else TSm(object)
+    key = ("unbound", tp)
+    made = current().adapted.get(key)
+    if made is None:
+        made = current().adapted[key] = nothing_of(tp)
+    return made
 
 
 # Injectables that are the same whichever graph a node is wired in.
@@ -590,6 +603,7 @@ class GeneratorNode(PythonNode):
     """`generator`."""
 
     code = "generator"
+    node_type = WiringNodeType.PULL_SOURCE_NODE
 
     def _check(self) -> None:
         if self.signature.output is None:
@@ -602,6 +616,7 @@ class PushNode(PythonNode):
     """`push_queue`."""
 
     code = "push"
+    node_type = WiringNodeType.PUSH_SOURCE_NODE
 
     def __init__(
         self,
@@ -643,6 +658,7 @@ class GraphFunction(Wirable):
     """`graph`: a function that wires others."""
 
     kind = "graph"
+    node_type = WiringNodeType.GRAPH
 
     def build(self, resolved: Resolved, label: str) -> Any:
         signature = self.signature
@@ -653,12 +669,12 @@ class GraphFunction(Wirable):
                 value: Any = _injection(p)[1]
             else:
                 value = resolved.arguments[p.name]
-            if p.kind == "context":
-                value = find_context(p, value, resolved.types[p.name])
+            if p.kind == "context" and value is None:
+                value = _unbound(resolved.types[p.name])
             elif p.kind == "ts" and is_port(value):
                 tp = resolved.types[p.name]
                 if not isinstance(tp, SIGNALm):
-                    value = current().bring_in(value) if value.node is not None else value
+                    value = current().bring_in(value)
             if p.star == 1:
                 positional += [v for _, v in value.children()] if is_port(value) else list(value)
             elif p.star == 2:
@@ -722,45 +738,6 @@ def as_result(out: Any, want: Any, name: str) -> WiringPort:
     return out
 
 
-# --- contexts ----------------------------------------------------------------------------------
-
-
-def find_context(p: Param, given: Any, tp: Any) -> Any:
-    """The port of the nearest enclosing `with` that a CONTEXT parameter takes."""
-    from mainspring.graph._sentinels import _Required
-
-    if is_port(given):
-        return given
-    name = given if isinstance(given, str) else given.name if isinstance(given, _Required) else None
-    context: Any = current()
-    while context is not None:
-        for published_name, port in reversed(context.published):
-            if name is not None and published_name != name and not _called(port, name):
-                continue
-            try:
-                match(tp, port.type, {})
-            except MatchError:
-                continue
-            return port
-        context = context.parent
-    if isinstance(given, _Required):
-        raise WiringError(
-            f"no context {'named ' + repr(name) if name else 'of type ' + type_name(tp)} is published here",
-            hint="enclose the call in `with port:` or `with context(name, port):`",
-        )
-    return None
-
-
-def _called(port: WiringPort, name: str) -> bool:
-    """Is the port bound to this name (`with port as name:`) where wiring came from?"""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_locals.get(name) is port:
-            return True
-        frame = frame.f_back
-    return False
-
-
 # --- operators ---------------------------------------------------------------------------------
 
 
@@ -770,6 +747,7 @@ class Operator(Wirable):
     kind = "operator"
     # Whether the overloads alone say what it takes: an operator of the library, whose signature is a stand-in.
     is_open = False
+    node_type = WiringNodeType.OPERATOR
 
     def __init__(self, fn: Callable[..., Any], **common: Any) -> None:
         super().__init__(fn, parse_signature(fn), **common)
@@ -1174,10 +1152,19 @@ def lift(
 def _dedup(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(*views: Any) -> Any:
         *inputs, out = views
-        value = fn(*[None if v is None else v.value for v in inputs])
-        return None if out.valid and out.value == value else value
+        return _news(out, fn(*[None if v is None else v.value for v in inputs]))
 
     return call
+
+
+def _news(out: Any, value: Any) -> Any:
+    """What of a value an output has not got yet; None for nothing."""
+    if not out.valid:
+        return value
+    if isinstance(value, Mapping) and hasattr(out, "get"):
+        found = {k: v if k not in out else _news(out[k], v) for k, v in value.items()}
+        return {k: v for k, v in found.items() if v is not None} or None
+    return None if out.value == value else value
 
 
 def native(

@@ -114,6 +114,12 @@ class SetDelta(frozenset[Any]):
         """The elements that went."""
         return frozenset(self.went)
 
+    def __add__(self, other: SetDelta) -> SetDelta:
+        """One change and then another, as one."""
+        came = [*(i for i in self.came if i not in other.removed), *other.came]
+        went = [*(i for i in self.went if i not in other.added), *other.went]
+        return set_delta(came, [i for i in went if i not in self.added])
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, SetDelta):
             return self.added == other.added and self.removed == other.removed

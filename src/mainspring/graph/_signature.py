@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_origin
 
 from mainspring.errors import MainspringError
+from mainspring.graph._contexts import find_context
 from mainspring.graph._errors import IncorrectTypeBinding, ParseError, WiringError
 from mainspring.graph._injectables import injected
 from mainspring.graph._types import (
@@ -46,7 +47,7 @@ from mainspring.graph._types import (
     variables,
 )
 from mainspring.graph._types import _scalar as parse_scalar
-from mainspring.graph._wiring import DelayedPort, WiringPort, const_of, tsb_from_ts, tsl_from_ts
+from mainspring.graph._wiring import WiringPort, const_of, tsb_from_ts, tsl_from_ts
 
 MISSING: Any = inspect.Parameter.empty
 
@@ -64,6 +65,17 @@ class Param:
     annotation: Any = None
 
 
+class WiringNodeType(enum.Enum):
+    """What a node is to its graph."""
+
+    GRAPH = 0
+    COMPUTE_NODE = 1
+    SINK_NODE = 2
+    PULL_SOURCE_NODE = 3
+    PUSH_SOURCE_NODE = 4
+    OPERATOR = 5
+
+
 class Signature:
     """What a callable takes and gives, in terms of time-series types."""
 
@@ -74,11 +86,14 @@ class Signature:
         self.params = params
         self.by_name = {p.name: p for p in params}
         self.output = output
+        self.node_type = WiringNodeType.COMPUTE_NODE  # until a decorator says otherwise
         self.default_variable = default_variable
         self.open = [p for p in params if p.kind not in INJECTED]
         self.positional = [p for p in self.open if not p.star and not p.keyword_only]
         self.star = next((p for p in params if p.star == 1), None)
         self.kwstar = next((p for p in params if p.star == 2), None)
+        # Do the types in a call say all about it? A context depends on where the call stands.
+        self.by_types = not any(p.star or p.kind == "context" for p in params)
         self.by_value = any(p.kind == "type" for p in params)
         found: dict[TypeVar, None] = {}
         for p in params:
@@ -408,14 +423,16 @@ def resolve_gathered(
     later = []
     for p in signature.open:
         value = arguments[p.name]
-        if p.kind == "ts" or p.kind == "context":
+        if p.kind == "context":
+            value = arguments[p.name] = find_context(p.name, value, p.type)
+            if value is not None and not (isinstance(p.type, TSm) and isinstance(value.type, TSBm)):
+                _match_port(signature, p, value, bindings)
+        elif p.kind == "ts":
             if value is None:
                 continue
-            if p.star:
-                later.append(p)
-            elif is_port(value):
+            if is_port(value) and not p.star:
                 _match_port(signature, p, value, bindings)
-            elif p.kind == "ts":
+            else:
                 later.append(p)
         elif p.kind == "type":
             if value is AUTO_RESOLVE or value is None:
@@ -441,6 +458,8 @@ def resolve_gathered(
     for p in signature.open:
         if p.kind in ("ts", "context"):
             types[p.name] = substitute(p.type, bindings)
+            if p.kind == "context" and isinstance(getattr(arguments[p.name], "type", None), TSBm):
+                types[p.name] = arguments[p.name].type  # the bundle of a scalar class
         elif p.kind == "type" and arguments[p.name] is AUTO_RESOLVE:
             found = substitute(p.type, bindings)
             if isinstance(found, TypeVar):
@@ -627,6 +646,8 @@ def value_type(value: Any, want: Any) -> Any:
         if any(True for _ in variables(element)):
             element = value_type(next(v for v in value if v is not None), element)
         return TSLm(element, Size[len(value)])
+    if isinstance(want, TSLm) and isinstance(value, Mapping) and want.is_resolved():
+        return want
     if isinstance(want, TSDm) and isinstance(value, Mapping):
         if want.is_resolved():
             return want
@@ -760,13 +781,13 @@ __all__ = [
     "INJECTED",
     "MISSING",
     "ArgumentError",
-    "DelayedPort",
     "Known",
     "Param",
     "Promise",
     "Resolved",
     "Signature",
     "UnresolvedError",
+    "WiringNodeType",
     "call_shape",
     "call_with_scalars",
     "gather",

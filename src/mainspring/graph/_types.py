@@ -369,16 +369,16 @@ class CompoundScalar:
     def to_dict(self) -> dict[str, Any]:
         """The fields that have a value, compound ones as dictionaries themselves."""
         found = {}
-        for field in fields(self):
-            value = getattr(self, field.name, None)
+        for name in scalar_fields(type(self)):
+            value = getattr(self, name, None)
             if value is not None:
-                found[field.name] = value.to_dict() if isinstance(value, CompoundScalar) else value
+                found[name] = value.to_dict() if isinstance(value, CompoundScalar) else value
         return found
 
     @classmethod
     def from_dict(cls, source: Mapping[str, Any]) -> Any:
         """The instance with these fields, compound ones from dictionaries themselves."""
-        hints = typing.get_type_hints(cls)
+        hints = scalar_fields(cls)
         given = {}
         for name, value in source.items():
             kind = hints.get(name)
@@ -475,9 +475,12 @@ def schema_fields(schema: Any) -> dict[str, Any]:
     return found
 
 
-def resolve_hints(target: Any, local: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The annotations of a function or class, with those written as strings evaluated."""
-    raw = dict(getattr(target, "__annotations__", {}) or {})
+def resolve_hints(
+    target: Any, local: dict[str, Any] | None = None, own: bool = False
+) -> dict[str, Any]:
+    """The annotations of a function or class (`own`: not those it inherits), strings evaluated."""
+    source = target.__dict__ if own else {"__annotations__": getattr(target, "__annotations__", 0)}
+    raw = dict(source.get("__annotations__") or {})
     if not any(isinstance(v, str) for v in raw.values()):
         return raw
     import sys
@@ -534,6 +537,40 @@ def compound_scalar(**items: Any) -> Any:
     )
 
 
+_scalar_fields: dict[Any, dict[str, Any]] = {}
+
+
+def scalar_fields(scalar: Any) -> dict[str, Any]:
+    """The fields of a compound scalar or other dataclass with their types; none for the rest.
+
+    A generic class may come with its arguments, and a field may be of its own class or of one
+    that is declared later.
+    """
+    origin = get_origin(scalar)
+    if isinstance(origin, type):
+        bindings = dict(zip(getattr(origin, "__parameters__", ()), get_args(scalar), strict=False))
+        return {
+            name: scalar if tp is origin else substitute(tp, bindings)
+            for name, tp in scalar_fields(origin).items()
+        }
+    if not isinstance(scalar, type):
+        return {}
+    if not (is_dataclass(scalar) or issubclass(scalar, CompoundScalar)):
+        return {}
+    found = _scalar_fields.get(scalar)
+    if found is None:
+        hints: dict[str, Any] = {}
+        for base in reversed(scalar.__mro__):
+            if base.__module__ not in ("builtins", "typing") and base is not CompoundScalar:
+                hints.update(resolve_hints(base, own=True))
+        if is_dataclass(scalar):
+            hints = {field.name: hints.get(field.name, object) for field in fields(scalar)}
+        found = _scalar_fields[scalar] = {
+            name: tp for name, tp in hints.items() if get_origin(tp) is not typing.ClassVar
+        }
+    return found
+
+
 _scalar_schemas: dict[Any, Any] = {}
 
 
@@ -541,12 +578,8 @@ def schema_of_scalar(scalar: Any) -> Any:
     """The bundle schema that has the fields of a compound scalar (or any dataclass)."""
     made = _scalar_schemas.get(scalar)
     if made is None:
-        hints = typing.get_type_hints(scalar)
-        items: dict[str, Any] = {}
-        for field in fields(scalar):
-            tp = hints[field.name]
-            items[field.name] = TSm(tp)
-        made = make_schema(items, scalar.__name__, _BundleValue(scalar))
+        items = {name: TSm(tp) for name, tp in scalar_fields(scalar).items()}
+        made = make_schema(items, type_name(scalar), _BundleValue(scalar))
         made.__compound__ = scalar
         _scalar_schemas[scalar] = made
     return made
@@ -556,8 +589,7 @@ class _BundleValue:
     """Builds the value of a bundle over a compound scalar; what is not there yet is None."""
 
     def __init__(self, scalar: Any) -> None:
-        self.scalar = scalar
-        self.names = [field.name for field in fields(scalar)]
+        self.scalar = get_origin(scalar) or scalar
 
     def __call__(self, **values: Any) -> Any:
         try:
@@ -720,9 +752,14 @@ SIGNAL = SIGNALm()
 
 
 class CONTEXT:
-    """`CONTEXT[TS[int]]`: an input taken from the enclosing `with` of a port."""
+    """`CONTEXT[TS[int]]`: an input taken from the enclosing `with` of a port.
+
+    `CONTEXT[Settings]`, with a scalar class, takes a `TS` of it or the bundle of its fields.
+    """
 
     def __class_getitem__(cls, item: Any) -> Any:
+        if isinstance(item, type) and not issubclass(item, (TimeSeries, TS, TSS, TSD, TSL, TSB)):
+            item = TSm(item)
         return ContextMark(parse_ts(item, "CONTEXT"))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from types import CodeType, MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from mainspring.graph._description import (
 )
 from mainspring.graph._errors import GraphError, IncorrectTypeBinding, WiringError, call_site
 from mainspring.graph._types import (
+    MatchError,
     REFm,
     SIGNALm,
     Size,
@@ -34,9 +35,13 @@ from mainspring.graph._types import (
     TSDm,
     TSLm,
     TSm,
+    is_ts,
     make_schema,
+    match,
+    scalar_fields,
     scalar_type_of,
     schema_fields,
+    substitute,
     type_name,
 )
 
@@ -122,6 +127,7 @@ class Input(msgspec.Struct):
     port: Any  # a WiringPort
     active: bool = True
     need: int = 1
+    context: bool = False  # taken from an enclosing `with`
 
 
 class NestedGraph:
@@ -163,7 +169,6 @@ class Context:
 
     def bring_in(self, port: WiringPort) -> WiringPort:
         """A port usable here: one of an outer graph comes in through a stub of its own."""
-        port = port.resolved()
         if port.node.context is self:
             return port
         outer = self.parent
@@ -246,9 +251,6 @@ class WiringPort:
     def output_type(self) -> Any:
         return self.type
 
-    def resolved(self) -> WiringPort:
-        return self
-
     # children ---------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
@@ -279,6 +281,13 @@ class WiringPort:
             return node.inputs[index].port
         port = plain(self)
         return WiringPort(port.node, (*port.path, index), tp)
+
+    def at(self, step: int) -> WiringPort:
+        """The child that a step of a path leads to."""
+        tp = self.type.dereference()
+        if step == KEY_SET:
+            return self.key_set
+        return self.child(step, tp.element if isinstance(tp, TSLm) else tp.children()[step])
 
     def children(self) -> list[tuple[Any, WiringPort]]:
         """Names or indices with the ports at fixed places."""
@@ -386,11 +395,7 @@ class WiringPort:
     # a port is a context: `with port:` publishes it ------------------------------------------------
 
     def __enter__(self) -> WiringPort:
-        import sys
-
-        frame = sys._getframe(1)
         current().published.append((None, self))
-        del frame
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -405,29 +410,6 @@ class PassivePort(WiringPort):
     """The same port, given to an input that its ticks shall not evaluate."""
 
     __slots__ = ()
-
-
-class DelayedPort(WiringPort):
-    """A port whose producer comes later."""
-
-    __slots__ = ("_bound",)
-
-    def __init__(self, tp: Any) -> None:
-        super().__init__(None, (), tp)
-        self._bound: WiringPort | None = None
-
-    def bind(self, port: WiringPort) -> None:
-        if self._bound is not None:
-            raise WiringError("this delayed binding is bound already")
-        self._bound = port
-
-    def resolved(self) -> WiringPort:
-        if self._bound is None:
-            raise WiringError(
-                f"a delayed binding of {type_name(self.type)} was never bound",
-                hint="call it with the port that produces its values",
-            )
-        return self._bound.resolved()
 
 
 _operators: dict[str, Callable[..., Any]] = {}
@@ -449,11 +431,13 @@ def register_port_operator(name: str, operator: Callable[..., Any]) -> None:
 def port_attribute(port: WiringPort, name: str) -> Any:
     """What a port shows under a name that is no field: an operator taking it first, or None."""
     tp = port.type.dereference()
-    if isinstance(tp, TSm) and "getattr_" in _operators:
-        scalar = tp.scalar
-        if isinstance(scalar, type) and name in getattr(scalar, "__annotations__", {}):
+    if isinstance(tp, TSDm) and "getattr_" in _operators:
+        inner = tp.element
+        parts = inner.fields if isinstance(inner, TSBm) else scalar_fields(inner.args[0])
+        if name in parts:
             return _operators["getattr_"](port, name)
-        if isinstance(scalar, type) and name in getattr(scalar, "__dataclass_fields__", {}):
+    if isinstance(tp, TSm) and "getattr_" in _operators:
+        if name in scalar_fields(tp.scalar):
             return _operators["getattr_"](port, name)
         if "temporal_attr" in _operators:
             return _operators["temporal_attr"](port, name)
@@ -525,7 +509,7 @@ def adapt(port: WiringPort, want: Any) -> WiringPort:
     """The port as the type an input takes: references are followed, or made."""
     if port.type is want and type(port) is WiringPort and port.node.context is _stack[-1]:
         return port
-    port = current().bring_in(port) if not isinstance(port, DelayedPort) else port
+    port = current().bring_in(port)
     if isinstance(want, SIGNALm) or port.type is want or port.type == want:
         return port if not isinstance(want, SIGNALm) else plain(port)
     if not want.has_reference:
@@ -603,9 +587,9 @@ def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringP
     ):
         args = tuple(args[0])
     ports: list[Any] = list(args)
-    element = element_type or (
-        tp.element if isinstance(tp, TSLm) and tp.element.is_resolved() else None
-    )
+    element = element_type or (tp.element if isinstance(tp, TSLm) else tp)
+    if element is not None and (isinstance(element, TypeVar) or not element.is_resolved()):
+        element = None
     if element is None:
         for port in ports:
             if isinstance(port, WiringPort):
@@ -617,10 +601,14 @@ def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringP
             element = TSm(scalar_type_of(ports[0]))
     ports = [p if isinstance(p, WiringPort) or p is None else const_of(p, element) for p in ports]
     for i, port in enumerate(ports):
-        if port is not None and port.type.dereference() != element.dereference():
+        if port is None:
+            continue
+        try:
+            match(element.dereference(), port.type.dereference(), {})
+        except MatchError:
             raise IncorrectTypeBinding(
-                f"element {i} of TSL.from_ts is {port.type!r}, the others are {element!r}"
-            )
+                f"element {i} of TSL.from_ts is {port.type!r}, it should be {element!r}"
+            ) from None
     return struct(TSLm(element, Size[len(ports)]), [(str(i), p) for i, p in enumerate(ports)])
 
 
@@ -647,8 +635,6 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
             f"{tp!r} has no field {unknown[0]!r}", hint=f"its fields are {', '.join(items)}"
         )
     parts: list[tuple[str, WiringPort | None]] = []
-    from mainspring.graph._types import MatchError, is_ts, match
-
     bindings: dict[Any, Any] = {}
     for name, child in items.items():
         port = given.get(name)
@@ -661,8 +647,6 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
                 raise IncorrectTypeBinding(f"{tp!r}.{name} takes {child!r}: {problem}") from None
         parts.append((name, port))
     if bindings:
-        from mainspring.graph._types import substitute
-
         tp = substitute(tp, bindings)
     return struct(tp, parts)
 
@@ -683,14 +667,13 @@ def tss_from_ts(*args: Any, **kwargs: Any) -> Any:
 
 def describe(context: Context, output: WiringPort | None) -> GraphDescription:
     """The finished description of a context: what is needed, in rank order."""
-    if output is not None:
-        with wiring(context):
-            output = context.bring_in(output)
-    for node in context.nodes:
-        for item in node.inputs:
-            if isinstance(item.port, DelayedPort):
-                with wiring(context):
-                    item.port = context.bring_in(item.port.resolved())
+    with wiring(context):
+        if output is not None:
+            output = _bound(context.bring_in(output))
+        for node in context.nodes:  # which grows where a part of what was bound is looked up
+            for item in node.inputs:
+                if item.port.node.code == "delayed":
+                    item.port = _bound(item.port)
     order = _ranked(_needed(context, output))
     for index, node in enumerate(order):
         node.id = index
@@ -743,6 +726,26 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
 
 def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return given if type(given) is MappingProxyType else MappingProxyType(dict(given))
+
+
+def _bound(port: WiringPort) -> WiringPort:
+    """The port itself, or the one that a delayed binding came to stand for."""
+    seen = 0
+    while port.node.code == "delayed":
+        if not port.node.inputs:
+            raise WiringError(
+                f"a delayed binding of {type_name(port.node.output)} was never bound",
+                hint="call it with the port that produces its values",
+            )
+        seen += 1
+        if seen > len(port.node.context.nodes):
+            raise WiringError(
+                "a delayed binding is bound to itself", hint="break it with feedback()"
+            )
+        path, port = port.path, port.node.inputs[0].port
+        for step in path:
+            port = port.at(step)
+    return port
 
 
 def _needed(context: Context, output: WiringPort | None) -> list[WiringNode]:

@@ -21,6 +21,7 @@ from mainspring.graph.operators import (
     _lists,
     _names,
     _native,
+    _ports,
     _running,
     _scalars,
     _sets,
@@ -40,7 +41,7 @@ from mainspring.graph.operators._statistics import center_of_mass_to_alpha, span
 
 # Importing a module is what adds its overloads.
 _MODULES = (
-    _names, _native, _running, _scalars, _text, _dates, _access, _lists, _sets, _dicts, _choice, _stream,
+    _names, _native, _running, _scalars, _text, _dates, _access, _lists, _sets, _dicts, _ports, _choice, _stream,
     _statistics, _window, _sinks,
 )  # fmt: skip
 

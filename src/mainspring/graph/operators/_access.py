@@ -23,7 +23,7 @@ from mainspring.graph.operators._base import (
     made_node,
     nearest,
     register_port_operator,
-    resolve_fields,
+    scalar_fields,
     type_name,
 )
 from mainspring.graph.operators._names import contains_, getattr_, getitem_, len_, setattr_
@@ -64,7 +64,7 @@ def temporal_attr(port: Any, name: str) -> Any:
 
 def _field(tp: Any, attr: str) -> Any:
     """Return the type of a field of a scalar, or None."""
-    return resolve_fields(tp.scalar).get(attr) if isinstance(tp, TSm) else None
+    return scalar_fields(tp.scalar).get(attr) if isinstance(tp, TSm) else None
 
 
 @graph(overloads=getattr_)
@@ -82,7 +82,7 @@ def getattr_plain(ts: TIME_SERIES_TYPE, attr: str):
         )(ts)
     found = temporal_attr(ts, attr) if isinstance(tp, TSm) else None
     if found is None:
-        known = list(resolve_fields(tp.scalar)) if isinstance(tp, TSm) else []
+        known = list(scalar_fields(tp.scalar)) if isinstance(tp, TSm) else []
         hint = nearest(attr, known)
         raise WiringError(
             f"{type_name(tp)} has no attribute {attr!r}",

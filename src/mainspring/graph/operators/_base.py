@@ -5,12 +5,11 @@ node the kernel implements, ``made_node`` makes a Python node for concrete types
 ``annotated`` gives a function the annotations of a row in a table.
 """
 
-import dataclasses
 import inspect
-import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mainspring._kernel.graph import make_reference
 from mainspring.errors import nearest
 from mainspring.graph._basics import (
     const,
@@ -86,6 +85,7 @@ from mainspring.graph._types import (
     V,
     WindowSize,
     make_schema,
+    scalar_fields,
     schema_of_scalar,
     type_name,
 )
@@ -168,13 +168,14 @@ __all__ = [
     "is_subclass",
     "lifted",
     "made_node",
+    "make_reference",
     "make_schema",
     "native",
     "native_node",
     "nearest",
     "nothing_of",
     "register_port_operator",
-    "resolve_fields",
+    "scalar_fields",
     "schema_of_scalar",
     "set_delta",
     "sink_node",
@@ -281,18 +282,10 @@ def is_subclass(tp: Any, base: type) -> bool:
     return isinstance(tp, type) and issubclass(tp, base)
 
 
-def resolve_fields(scalar: Any) -> dict[str, Any]:
-    """Return the fields of a scalar class with their types; none for what has no fields."""
-    if isinstance(scalar, type) and dataclasses.is_dataclass(scalar):
-        hints = typing.get_type_hints(scalar)
-        return {field.name: hints[field.name] for field in dataclasses.fields(scalar)}
-    return dict(typing.get_type_hints(scalar)) if is_subclass(scalar, CompoundScalar) else {}
-
-
 def bare_new(cls: Any, values: dict[str, Any]) -> Any:
     """Return an instance with some fields set and the others None, whatever its constructor asks."""
     made = cls.__new__(cls)
-    for key in resolve_fields(cls):
+    for key in scalar_fields(cls):
         object.__setattr__(made, key, values.get(key))
     return made
 

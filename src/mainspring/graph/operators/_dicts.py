@@ -25,6 +25,7 @@ from mainspring.graph.operators._base import (
     changed,
     compute_node,
     graph,
+    make_reference,
     set_delta,
 )
 from mainspring.graph.operators._delta import whole
@@ -140,10 +141,9 @@ def values_mapping(ts: TS[Mapping[K, SCALAR]]) -> TS[tuple[SCALAR, ...]]:
 
 @compute_node(overloads=getitem_)
 def getitem_key(ts: TSD[K, REF[V]], key: TS[K], _output: TS_OUT[object] = None) -> REF[V]:
-    """The value of a key; nothing while the key is not there."""
-    if key.value in ts:
-        return ts[key.value].value
-    return None
+    """The value of a key; a reference to nothing while the key is not there."""
+    found = ts[key.value].value if key.value in ts else None
+    return changed(make_reference(None) if found is None else found, _output)
 
 
 @compute_node(overloads=getitem_)

@@ -1,0 +1,49 @@
+"""Dictionaries and sets put together from ports: what `TSD.from_ts` and `TSS.from_ts` wire."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mainspring.graph._wiring import tsl_from_ts
+from mainspring.graph.operators._base import (
+    SCALAR,
+    SIZE,
+    TIME_SERIES_TYPE,
+    TS,
+    TSD,
+    TSL,
+    TSS,
+    TSS_OUT,
+    K,
+    compute_node,
+    register_port_operator,
+    set_delta,
+)
+
+
+@compute_node(valid=())
+def keyed(ts: TSL[TIME_SERIES_TYPE, SIZE], keys: tuple[K, ...]) -> TSD[K, TIME_SERIES_TYPE]:
+    """Each under its key, from its first tick on."""
+    return {keys[place]: change for place, change in ts.delta_value.items()}
+
+
+@compute_node(valid=())
+def gathered(ts: TSL[TS[SCALAR], SIZE], _output: TSS_OUT[SCALAR] = None) -> TSS[SCALAR]:
+    """The values that all of them have now."""
+    before = _output.value if _output.valid else ()
+    now = dict.fromkeys(one.value for one in ts.valid_values())
+    return set_delta([v for v in now if v not in before], [v for v in before if v not in now])
+
+
+def tsd_from_ports(tp: Any, items: Mapping[Any, Any]) -> Any:
+    """Wire the dictionary of ports; ``tp`` is its type where that is given."""
+    element = tp.element if tp is not None and tp.is_resolved() else None
+    return keyed(tsl_from_ts(*items.values(), element_type=element), tuple(items))
+
+
+def tss_from_ports(*ports: Any) -> Any:
+    """Wire the set of the ports' values."""
+    return gathered(tsl_from_ts(*ports))
+
+
+register_port_operator("tsd_from_ports", tsd_from_ports)
+register_port_operator("tss_from_ports", tss_from_ports)
