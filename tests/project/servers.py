@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
+import socket
+import socketserver
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +132,28 @@ def endpoint() -> Iterator[Endpoint]:
     with serving(Handler) as url:
         told.url = f"{url}/reports"
         yield told
+
+
+@contextmanager
+def raw_server(answer: bytes | Callable[[socket.socket], object]) -> Iterator[str]:
+    """Reads a request and answers with these bytes, or lets the test do it by hand."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(ConnectionError):
+                self.request.recv(1 << 16)
+                if callable(answer):
+                    answer(self.request)
+                else:
+                    self.request.sendall(answer)
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

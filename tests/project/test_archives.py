@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import socket
 import stat
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mainspring.project import (
     ArchiveError,
@@ -18,6 +23,7 @@ from mainspring.project import (
     ImportProjectJob,
     Project,
     ProjectError,
+    SaveProjectAsJob,
 )
 
 from .conftest import finish, tree
@@ -80,6 +86,49 @@ def test_links_do_not_leave_the_project(project: Project, tmp_path: Path) -> Non
     finish(ExportProjectJob.start(project, tmp_path / "cell.zip", exclude=("link",)))
 
 
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_what_has_no_content_is_named_and_not_waited_for(
+    kind: str, project: Project, tmp_path: Path
+) -> None:
+    path = project.root / "assets" / "odd"
+    with socket.socket(socket.AF_UNIX) as listener:
+        os.mkfifo(path) if kind == "pipe" else listener.bind(str(path))
+    for start in (
+        lambda: ExportProjectJob.start(project, tmp_path / "cell.zip"),
+        lambda: SaveProjectAsJob.start(project, tmp_path / "saved"),
+    ):
+        with pytest.raises(ArchiveError, match=r"assets/odd.* is a pipe, a socket or a device"):
+            finish(start())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cell"]
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        (("a\\b.txt",), "one of Windows"),
+        (("c:d.txt",), "scripts/c:d.txt"),
+        (("a\nb.txt",), "control characters"),
+        (("A.txt", "a.txt"), "is there twice"),
+        (("caf\u00e9", "cafe\u0301"), "is there twice"),
+        (("\udcff.txt",), "is not Unicode"),
+    ],
+)
+def test_what_could_not_be_imported_is_not_exported(
+    names: tuple[str, ...], why: str, project: Project, tmp_path: Path
+) -> None:
+    """Every name at once, and on the way out, where it can still be put right."""
+    for name in names:
+        (project.root / "scripts" / name).write_text("x")
+    if why == "scripts/c:d.txt":  # a drive only where a name begins with it
+        archive = finish(ExportProjectJob.start(project, tmp_path / "cell.zip"))
+        made = finish(ImportProjectJob.start(archive, tmp_path, name="copy"))
+        assert (made / why).read_text() == "x"
+        return
+    with pytest.raises(ArchiveError, match=why):
+        finish(ExportProjectJob.start(project, tmp_path / "cell.zip"))
+    assert not (tmp_path / "cell.zip").exists()
+
+
 def test_an_export_refuses_bad_destinations_at_once(project: Project, tmp_path: Path) -> None:
     (tmp_path / "there.zip").write_text("x")
     for path, why in (
@@ -112,6 +161,19 @@ def twice(archive: zipfile.ZipFile) -> None:
     entry("scripts/A.py")(archive)
 
 
+def accented(archive: zipfile.ZipFile) -> None:
+    entry("scripts/caf\u00e9.py")(archive)
+    entry("scripts/cafe\u0301.py")(archive)
+
+
+def nested(archive: zipfile.ZipFile) -> None:
+    """A bomb in a bomb: what lies in an archive of the archive stays packed."""
+    inside = io.BytesIO()
+    with zipfile.ZipFile(inside, "w", zipfile.ZIP_DEFLATED) as inner:
+        inner.writestr("b", bytes(20 << 20))
+    entry("b.zip", inside.getvalue() * 2000, method=zipfile.ZIP_DEFLATED)(archive)
+
+
 def file_as_folder(archive: zipfile.ZipFile) -> None:
     entry("scripts/a")(archive)
     entry("scripts/a/b")(archive)
@@ -121,24 +183,31 @@ MALICIOUS: dict[str, tuple[Fill, str]] = {
     "climbing": (entry("../../outside"), "climbs"),
     "climbing inside": (entry("scripts/../../outside"), "climbs"),
     "absolute": (entry("/tmp/outside"), "absolute"),
+    "climbing, the other way": (entry("scripts\\..\\..\\outside"), "one of Windows"),
+    "mixed": (entry("scripts/..\\../outside"), "one of Windows"),
+    "a share": (entry("//server/outside"), "absolute"),
+    "nul": (entry("scripts/a\0.py"), "control characters"),
     "drive": (entry("C:/outside"), "absolute"),
     "backslashes": (entry("..\\outside"), "absolute name or one of Windows"),
     "control": (entry("scripts/a\nb.py"), "control characters"),
     "long": (entry("a" * 300), "too long"),
     "dotted": (entry("./scripts//a.py"), "hides where it leads"),
     "link": (entry("assets/l", b"/etc/passwd", mode=stat.S_IFLNK | 0o777), "is a link"),
+    "socket": (entry("assets/s", b"", mode=stat.S_IFSOCK | 0o666), "is a device or a pipe"),
     "device": (entry("assets/d", b"", mode=stat.S_IFCHR | 0o666), "is a device"),
     "pipe": (entry("assets/p", b"", mode=stat.S_IFIFO | 0o666), "is a device or a pipe"),
     "bomb": (entry("b", bytes(20 << 20), method=zipfile.ZIP_DEFLATED), "times what it takes"),
     "lzma": (entry("b", b"x" * 100, method=zipfile.ZIP_LZMA), "compressed with method"),
+    "nested": (nested, "times what it takes"),
     "twice": (twice, "is there twice"),
+    "twice but for the form of an accent": (accented, "is there twice"),
     "file as folder": (file_as_folder, "lies in something that is a file"),
 }
 
 
-def make(path: Path, *fills: Fill, settings: bool = True) -> Path:
+def make(path: Path, *fills: Fill, whole: bool = True) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
-        if settings:
+        if whole:
             archive.writestr("mainspring.toml", SETTINGS)
         for fill in fills:
             fill(archive)
@@ -176,7 +245,7 @@ def test_an_archive_that_is_too_much_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_project_in_it(tmp_path: Path) -> None:
-    path = make(tmp_path / "a.zip", entry("a"), settings=False)
+    path = make(tmp_path / "a.zip", entry("a"), whole=False)
     assert "there is no mainspring.toml in it" in refused(path, tmp_path / "into")
 
 
@@ -191,11 +260,12 @@ def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     assert "overlaps another entry" in refused(path, tmp_path / "into")
 
 
-def test_an_encrypted_entry_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bit", [0, 5, 6])
+def test_an_encrypted_or_patched_entry_is_refused(bit: int, tmp_path: Path) -> None:
     path = make(tmp_path / "a.zip", entry("a", b"x" * 1000))
     data = bytearray(path.read_bytes())
     record = data.rindex(b"PK\x01\x02")
-    data[record + 8] |= 1
+    data[record + 8] |= 1 << bit
     path.write_bytes(data)
     assert "is encrypted" in refused(path, tmp_path / "into")
 
@@ -231,6 +301,59 @@ def test_every_cut_and_every_flipped_byte_is_noticed_or_harmless(tmp_path: Path)
             for file in sorted(made.rglob("*"), reverse=True):
                 file.unlink() if file.is_file() else file.rmdir()
             made.rmdir()
+
+
+@pytest.mark.parametrize("name", ["scripts/a.py", "scripts/caf\u00e9.py"])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    changes=st.lists(
+        st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255), st.integers(0, 3)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_whatever_the_bytes_the_error_is_ours(
+    tmp_path_factory: pytest.TempPathFactory, name: str, changes: list[tuple[float, int, int]]
+) -> None:
+    """Bytes changed, put in or taken out anywhere: a project or a `ProjectError`, never a part."""
+    folder = tmp_path_factory.mktemp("damaged")
+    path = make(folder / "a.zip", entry(name, b"A = 1\n" * 20, method=zipfile.ZIP_DEFLATED))
+    data = bytearray(path.read_bytes())
+    for place, value, kind in changes:
+        at = int(place * len(data))
+        data[at : at + (kind != 1)] = [value] * (kind != 2)
+    path.write_bytes(data)
+    try:
+        finish(ImportProjectJob.start(path, folder, name="x"))
+    except ProjectError:
+        assert [p.name for p in folder.iterdir()] == ["a.zip"]
+
+
+def test_a_directory_of_too_many_entries_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """Millions of lines that share one file are made an object each only if they may be there."""
+    path = make(tmp_path / "a.zip", entry("a"))
+    data = path.read_bytes()
+    line = data[data.rindex(b"PK\x01\x02") : data.rindex(b"PK\x05\x06")]
+    count = 300_000
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 9, 9, len(line) * count, 0, 0)
+    path.write_bytes(line * count + end)
+    tracemalloc.start()
+    try:
+        message = refused(path, tmp_path / "into")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "holds more than 100000 entries" in message
+    assert most < 10 << 20
+
+
+def test_an_archive_with_the_records_of_large_ones(tmp_path: Path) -> None:
+    """Over 65535 entries its directory is found another way; here they are folders, for speed."""
+    path = make(tmp_path / "a.zip", *[entry(f"scripts/{n}/", b"") for n in range(66_000)])
+    limits = ArchiveLimits(files=60_000)
+    assert "more than 60000" in refused(path, tmp_path / "into", limits)
+    made = finish(ImportProjectJob.start(path, tmp_path, name="many"))
+    assert (made / "mainspring.toml").is_file()
 
 
 def test_an_archive_made_by_hand_with_one_folder_in_it(tmp_path: Path) -> None:

@@ -41,6 +41,58 @@ def test_a_weak_endpoint_is_tried_again(outbox: Outbox) -> None:
     assert [report["run"] for report in told.received] == [0, 1, 2]
 
 
+def test_an_endpoint_that_is_away_for_days(outbox: Outbox, tmp_path: Path) -> None:
+    """Three days of refusals on a clock of the test's: pauses grow to their most and no further,
+    nothing is lost, and the outbox is bounded. Another process goes on where this one was killed."""
+    clock_s = [0.0]
+
+    def sleep(seconds: float) -> None:
+        clock_s[0] += seconds
+        if clock_s[0] > 3 * 86_400:
+            raise KilledError
+
+    small = Outbox(outbox.folder, most_reports=4)
+    retry = Retry(attempts=None, first_s=1.0, most_s=600.0)
+    with endpoint() as told:
+        told.answers = [(503, {})] * 600
+        job = StreamReportsJob.start(small, told.url, retry=retry, sleep=sleep)
+        with pytest.raises(KilledError):
+            finish(job)
+        asked = 600 - len(told.answers)
+        assert 3 * 86_400 / 600 < asked < 3 * 86_400 / 600 + 12
+        small.put({"run": 3}, id="run-3")
+        with pytest.raises(
+            OutboxError, match=r"is full: 4 reports wait and 0 were rejected"
+        ) as full:
+            small.put({"run": 4}, id="run-4")
+        assert "mainspring reports send" in (full.value.hint or "")
+        assert len(small) == 4
+        told.answers = [(422, {})]
+        done = finish(StreamReportsJob.start(Outbox(outbox.folder), told.url))
+    assert done == Delivery(sent=3, rejected=1, attempts=4)
+    assert [report["run"] for report in told.received] == [1, 2, 3]
+
+
+class KilledError(Exception):
+    pass
+
+
+def test_a_report_that_is_too_large_is_refused_whole(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "outbox", most_report_bytes=100)
+    with pytest.raises(OutboxError, match="more than 100"):
+        outbox.put({"text": "x" * 100})
+    assert not outbox.folder.exists()
+
+
+def test_one_sender_at_a_time(outbox: Outbox) -> None:
+    """A second one, in whatever process, would send everything twice."""
+    with endpoint() as told:
+        with outbox.sending(), pytest.raises(OutboxError, match="are being sent already"):
+            finish(StreamReportsJob.start(Outbox(outbox.folder), told.url))
+        assert told.received == []
+        assert finish(StreamReportsJob.start(outbox, told.url)).sent == 3
+
+
 def test_what_is_refused_for_good_does_not_hold_up_the_others(outbox: Outbox) -> None:
     with endpoint() as told:
         told.answers = [(200, {}), (422, {})]

@@ -88,7 +88,16 @@ def test_what_fails_says_why_and_leaves_nothing(run: Run, tmp_path: Path) -> Non
         (("export", "."), "is not a mainspring project"),
         (("new", "a", "--template", "emty"), "did you mean 'empty'"),
         (("new", "con"), "cannot be a project's name"),
-        (("vault", "get", "x", "--vault", "v"), "has no 'x'"),
+        (("vault", "get", "x", "--vault", "v"), "there is no vault at"),
+        (("vault", "get", "x", "--vault", "."), "has no 'x'"),
+        (("vault", "list", "--vault", ""), "place is empty"),
+        (
+            ("vault", "put", "none", "--name", "n", "--version", "1", "--vault", "."),
+            "is not a file",
+        ),
+        (("export", "nowhere"), "neither a project nor a log"),
+        (("reports", "send", "http://x", "--outbox", "none"), "does not exist"),
+        (("reports", "send", "http://x", "--outbox", ".", "--header", "x"), "is not 'Name: value'"),
         (("vault", "list", "--vault", "ftp://x"), "no http or https address"),
     ]
     for arguments, why in cases:

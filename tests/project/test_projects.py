@@ -89,6 +89,35 @@ def test_a_wrong_settings_file_names_every_fault_with_its_line(tmp_path: Path) -
         Project.open(project.root)
 
 
+def test_a_settings_file_of_another_encoding(tmp_path: Path) -> None:
+    """The mark some editors write is taken; what is no UTF-8 is named with its line."""
+    project = Project.create(tmp_path / "cell")
+    path = project.root / "mainspring.toml"
+    text = path.read_bytes()
+    path.write_bytes(b"\xef\xbb\xbf" + text)
+    assert Project.open(project.root).id == project.id
+    path.write_bytes(text + b"# caf\xe9\n")
+    with pytest.raises(ProjectSettingsError, match=r"toml:\d+: this is no UTF-8 text"):
+        Project.open(project.root)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('name = "../x"\nid = "a"', ":2: '../x' cannot be a project's name"),
+        ('name = "x"\nid = ""', ":3: id is empty"),
+        ('name = "x"\nid = "a"\nformat = 0', ":4: format 0 does not exist"),
+        ('name = "x"\nid = "a"\nscene = "/etc/passwd"', ":4: scene '/etc/passwd' leads out"),
+        ('name = "x"\nid = "a"\ny = ' + "[" * 1000, "line 4"),
+    ],
+)
+def test_what_a_settings_file_may_not_say(line: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "mainspring.toml").write_text(f"[project]\n{line}\n")
+    with pytest.raises(ProjectSettingsError) as caught:
+        Project.open(tmp_path)
+    assert why in str(caught.value)
+
+
 def test_no_project_is_an_error_that_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="mainspring new"):
         Project.open(tmp_path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from mainspring import threads
-from mainspring.threads import _job, _sync
+from mainspring.threads import _dispatcher, _job, _sync
 
 LAYER = str(Path(threads.__file__).parent)
 
@@ -197,6 +198,8 @@ def controlled(seed: int) -> Iterator[Scheduler]:
     """The layer's primitives are the scheduler's while the block runs."""
     scheduler = Scheduler(seed)
     before = (_sync.Lock, _sync.start_thread, _sync.monotonic_ns, _job._active_lock)
+    others = _dispatcher._open
+    _dispatcher._open = weakref.WeakValueDictionary()
     _sync.Lock = scheduler.lock  # type: ignore[misc, assignment]
     _sync.start_thread = scheduler.spawn  # type: ignore[assignment]
     _sync.monotonic_ns = scheduler.monotonic_ns
@@ -205,3 +208,4 @@ def controlled(seed: int) -> Iterator[Scheduler]:
         yield scheduler
     finally:
         _sync.Lock, _sync.start_thread, _sync.monotonic_ns, _job._active_lock = before
+        _dispatcher._open = others

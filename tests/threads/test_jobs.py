@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from mainspring.threads import (
+    DispatchError,
     Job,
     JobCancelledError,
     JobError,
+    MainThreadDispatcher,
     Progress,
     StopToken,
     ThreadContext,
@@ -27,6 +29,7 @@ from mainspring.threads import (
     current_context,
     declare_context,
     run_in_terminal,
+    terminable,
 )
 
 
@@ -198,6 +201,116 @@ def test_waiting_work_is_stopped_at_once() -> None:
         job.take_result()
 
 
+def test_stopping_wakes_work_that_cannot_look() -> None:
+    """`on_stop` is called by who asks, while its block runs, or at once when that came before."""
+    ended: list[str] = []
+
+    class Deaf(Job[None]):
+        def __init__(self) -> None:
+            super().__init__("deaf")
+            self.waits = threading.Event()
+            self.woken = threading.Event()
+
+        def run(self, stop: StopToken, progress: Progress) -> None:
+            with stop.on_stop(lambda: ended.append("never")):
+                pass
+            with stop.on_stop(lambda: 1 // 0), stop.on_stop(self.woken.set):
+                self.waits.set()
+                self.woken.wait()
+            with stop.on_stop(lambda: ended.append("late")):
+                ended.append("inside")
+            stop.checkpoint()
+
+    job = Deaf.start()
+    job.waits.wait()
+    assert job.cancel(), "and what fails in it concerns nobody"
+    job.join()
+    with pytest.raises(JobCancelledError):
+        job.take_result()
+    assert ended == ["late", "inside"]
+
+
+class Asking(Job[str]):
+    """A job that needs the main thread, and says when."""
+
+    def __init__(self, dispatcher: MainThreadDispatcher, *, at_once: bool = True) -> None:
+        super().__init__("ask")
+        self.dispatcher = dispatcher
+        self.may_ask = threading.Event()
+        if at_once:
+            self.may_ask.set()
+
+    def run(self, stop: StopToken, progress: Progress) -> str:
+        self.may_ask.wait()
+        return self.dispatcher.execute(lambda: "asked")
+
+
+def test_joining_a_job_that_waits_for_the_joiner_is_an_error_and_no_hang() -> None:
+    """Whoever came first: the join, or the question."""
+    dispatcher = MainThreadDispatcher()
+    job = Asking.start(dispatcher)
+    dispatcher.wait()  # it asks
+    later = Asking.start(dispatcher, at_once=False)
+    threading.Thread(target=later.may_ask.set).start()
+    for each in (job, later):
+        assert each.join()
+        with pytest.raises(DispatchError, match="the main thread waits for the job 'ask'"):
+            each.take_result()
+    served = Asking.start(dispatcher)
+    while not served.join(0.001):
+        dispatcher.process_pending()
+    assert served.take_result() == "asked", "a join with a limit may be taken turns with"
+    dispatcher.close()
+
+
+def test_a_cancelled_job_that_waits_for_the_joiner_was_cancelled() -> None:
+    dispatcher = MainThreadDispatcher()
+    with Asking.start(dispatcher) as job:
+        dispatcher.wait()
+    with pytest.raises(JobCancelledError):
+        job.take_result()
+    dispatcher.close()
+
+
+def test_ctrl_c_while_a_thread_starts_leaves_no_work_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has the job then, so it must not begin; or it is among those that are cancelled."""
+    from mainspring.threads import _sync
+
+    start_thread = _sync.start_thread
+    held: list[threading.Thread] = []
+
+    def interrupted(run: Callable[[], Any], *, name: str) -> threading.Thread:
+        if not held:  # before its first instruction
+            held.append(threading.Thread(target=run))
+        else:  # after the first of its work
+            held.append(start_thread(run, name=name))
+            made[-1].began.wait()
+        raise KeyboardInterrupt
+
+    made: list[Copying] = []
+
+    class Noted(Copying):
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            made.append(self)
+
+    monkeypatch.setattr(_sync, "start_thread", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Noted.start(tmp_path / "a")
+    held[0].start()
+    held[0].join()
+    assert not made[0].began.is_set()
+    assert active_jobs() == ()
+    with pytest.raises(KeyboardInterrupt):
+        Noted.start(tmp_path / "b")
+    assert active_jobs() == (made[1],)
+    made[1].may_go_on.set()
+    cancel_all_jobs()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_progress_is_clamped_subscribable_and_divisible() -> None:
     progress = Progress("begin")
     seen: list[tuple[str, float]] = []
@@ -264,7 +377,7 @@ def _script(tail: str, path: Path) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_cancels_and_joins(tmp_path: Path, number: int) -> None:
     """Ctrl-C, or a service manager's SIGTERM, leaves nothing behind."""
     process = _script(
@@ -275,6 +388,41 @@ def test_an_interrupt_cancels_and_joins(tmp_path: Path, number: int) -> None:
     os.kill(process.pid, number)
     _, errors = process.communicate(timeout=30)
     assert "KeyboardInterrupt" in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As under `nohup`, or in the background of a script; and what was set before is set again."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    mine = signal.signal(signal.SIGTERM, print)
+    try:
+        with terminable():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGTERM) is not print
+        assert signal.getsignal(signal.SIGTERM) is print
+    finally:
+        signal.signal(signal.SIGHUP, before)
+        signal.signal(signal.SIGTERM, mine)
+
+
+def test_a_second_ctrl_c_does_not_break_the_cleaning_up(tmp_path: Path) -> None:
+    """The removal of what was half written goes on; the first interrupt is the one that counts."""
+    tail = """
+    import os, signal
+    clean_up = Slow.clean_up
+    def interrupted(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        clean_up(self)
+        print("cleaned", flush=True)
+    Slow.clean_up = interrupted
+    run_in_terminal(job, poll=lambda: os.kill(os.getpid(), signal.SIGINT))
+    """
+    process = _script(tail, tmp_path / "half")
+    out, errors = process.communicate(timeout=30)
+    assert "cleaned" in out
+    assert errors.count("\nKeyboardInterrupt") == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -42,6 +42,10 @@ def export(
 
         export_project(source, target, include or ["*"], exclude or [], runs, overwrite)
         return
+    if not source.is_file():
+        raise typer.BadParameter(
+            f"there is neither a project nor a log at {source}", param_hint="SOURCE"
+        )
     from mainspring.world import export_log
 
     wanted = target or source.with_suffix(".jsonl")

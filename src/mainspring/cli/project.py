@@ -85,9 +85,9 @@ def export_project(
     """Writes a project into an archive."""
     from mainspring.project import ExportProjectJob, Project
 
-    opened = Project.open(project)
-    done = _run(
-        lambda: ExportProjectJob.start(
+    def start() -> ExportProjectJob:
+        opened = Project.open(project)
+        return ExportProjectJob.start(
             opened,
             archive or Path(f"{opened.name}.zip"),
             include=tuple(include),
@@ -95,7 +95,8 @@ def export_project(
             runs=runs,
             overwrite=overwrite,
         )
-    )
+
+    done = _run(start)
     typer.echo(f"exported {done} ({done.stat().st_size} bytes)")
 
 
@@ -119,8 +120,7 @@ def assets_add(
     """Check files and take them into a project."""
     from mainspring.project import ImportAssetsJob, Project
 
-    registry = Project.open(project).assets
-    for asset in _run(lambda: ImportAssetsJob.start(registry, *files)):
+    for asset in _run(lambda: ImportAssetsJob.start(Project.open(project).assets, *files)):
         typer.echo(f"added {asset.name}: {asset.kind}, {len(asset.files)} files")
 
 
@@ -131,12 +131,13 @@ def assets_list(
     """Show a project's assets."""
     from mainspring.project import Project
 
-    registry = Project.open(project).assets
-    for asset in registry:
-        typer.echo(f"{asset.name}\t{asset.kind}\t{asset.path}\t{len(asset.files)} files")
-    if verify and (wrong := registry.verify()):
-        typer.echo("\n".join(wrong), err=True)
-        raise typer.Exit(1)
+    with _disk_errors():
+        registry = Project.open(project).assets
+        for asset in registry:
+            typer.echo(f"{asset.name}\t{asset.kind}\t{asset.path}\t{len(asset.files)} files")
+        if verify and (wrong := registry.verify()):
+            typer.echo("\n".join(wrong), err=True)
+            raise typer.Exit(1)
 
 
 def assets_remove(
@@ -146,19 +147,37 @@ def assets_remove(
     """Take an asset and its files out of a project."""
     from mainspring.project import Project
 
-    with Project.open(project).assets.writing() as registry:
+    with _disk_errors(), Project.open(project).assets.writing() as registry:
         registry.remove(name)
 
 
 def reports_send(
     url: Annotated[str, typer.Argument(help="Where to, by POST.")],
-    outbox: Annotated[Path, typer.Option(help="The folder the reports wait in.")] = Path("outbox"),
+    outbox: Annotated[
+        Path,
+        typer.Option(exists=True, file_okay=False, help="The folder the reports wait in."),
+    ] = Path("outbox"),
+    header: Annotated[
+        list[str] | None, typer.Option(help="As 'Name: value', such as an Authorization.")
+    ] = None,
+    attempts: Annotated[
+        int, typer.Option(min=0, help="How often to try one report; 0 for until it works.")
+    ] = 8,
 ) -> None:
     """Send what waits in an outbox."""
-    from mainspring.project import StreamReportsJob
+    from mainspring.project import Retry, StreamReportsJob
 
-    done = _run(lambda: StreamReportsJob.start(outbox, url))
+    headers = dict(_header(text) for text in header or [])
+    retry = Retry(attempts or None)
+    done = _run(lambda: StreamReportsJob.start(outbox, url, headers=headers, retry=retry))
     typer.echo(f"sent {done.sent}, refused {done.rejected}")
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not (name.strip() and colon):
+        raise typer.BadParameter(f"{text!r} is not 'Name: value'", param_hint="--header")
+    return name.strip(), value.strip()
 
 
 def vault_list(vault: VaultOption) -> None:

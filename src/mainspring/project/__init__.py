@@ -4,7 +4,8 @@ A project's folder, its archives and templates, its assets and their registry, c
 reports on their way out, and the reload of scripts and settings while a scene runs.
 """
 
-from mainspring.project._archive import ArchiveLimits, Selection
+from mainspring.project._archive import Selection
+from mainspring.project._archive_checks import ArchiveLimits
 from mainspring.project._asset_reload import AssetReloader, ReadAssetsJob
 from mainspring.project._assets import Asset, AssetRegistry, ImportAssetsJob
 from mainspring.project._files import sweep, write_atomically

@@ -83,8 +83,11 @@ class AssetRegistry:
             return
         try:
             document = msgspec.json.decode(self._file.read_bytes(), type=_Document)
-        except msgspec.DecodeError as error:
-            raise RegistryError(f"{self._file} cannot be read: {error}") from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise RegistryError(
+                f"{self._file} cannot be read: {error}",
+                hint="take it from a copy; or remove it, and import the assets again",
+            ) from None
         if document.format > FORMAT:
             raise RegistryError(
                 f"{self._file} has format {document.format}, newer than {FORMAT}",
@@ -224,7 +227,7 @@ class ImportAssetsJob(Job[list[Asset]]):
         for source in map(Path, sources):
             name = names.get(source.name, source.stem)
             if not source.is_file():
-                raise AssetError(f"{source} is not a file")
+                raise AssetError(f"{source} is not a file", hint="name an existing one")
             if source.suffix.lower() not in KINDS:
                 hint = nearest(source.suffix, KINDS)
                 raise AssetError(f"{source} is no kind of asset that can be imported", hint=hint)

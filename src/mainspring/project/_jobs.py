@@ -9,14 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mainspring.project._archive import (
-    ArchiveLimits,
-    Selection,
-    copy_tree,
-    pack,
-    read_settings,
-    unpack,
-)
+from mainspring.project._archive import Selection, copy_tree, pack, read_settings, unpack
+from mainspring.project._archive_checks import ArchiveLimits
 from mainspring.project._files import StagedFile, StagedFolder, write_atomically
 from mainspring.project._project import (
     FOLDERS,
@@ -25,6 +19,7 @@ from mainspring.project._project import (
     Project,
     check_free,
     check_name,
+    decode_settings,
     parse_settings,
     patch_settings,
 )
@@ -98,7 +93,8 @@ class ImportProjectJob(Job[Path]):
         if not self.archive.is_file():
             raise ProjectError(f"{self.archive} is not a file", hint="name an exported archive")
         self.limits = limits or ArchiveLimits()
-        settings, source = read_settings(self.archive, self.limits), f"{archive}!{SETTINGS_FILE}"
+        source = f"{archive}!{SETTINGS_FILE}"
+        settings = decode_settings(read_settings(self.archive, self.limits), source)
         _, identity = parse_settings(settings, source)
         self.name = check_name(name or identity.name)
         self.destination = Path(into).absolute() / self.name
@@ -196,7 +192,7 @@ class CreateProjectFromTemplateJob(Job[Path]):
 def _settle(staged: StagedFolder, name: str, stop: StopToken) -> None:
     """The copy gets its own identity and what a project has, then becomes the destination."""
     settings = staged.path / SETTINGS_FILE
-    text = settings.read_text(encoding="utf-8", errors="replace")
+    text = decode_settings(settings.read_bytes(), SETTINGS_FILE)
     _, old = parse_settings(text, SETTINGS_FILE)
     identity = Identity.new(name, origin=old.id, scene=old.scene)
     write_atomically(settings, patch_settings(text, identity).encode())

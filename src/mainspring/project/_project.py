@@ -32,7 +32,17 @@ from mainspring.project._files import StagedFolder, write_atomically
 from mainspring.project.errors import ProjectError, ProjectSettingsError
 from mainspring.threads import assert_owner
 
-__all__ = ["FOLDERS", "SETTINGS_FILE", "Identity", "Project", "check_name"]
+__all__ = [
+    "FOLDERS",
+    "SETTINGS_FILE",
+    "Identity",
+    "Project",
+    "check_free",
+    "check_name",
+    "decode_settings",
+    "parse_settings",
+    "patch_settings",
+]
 
 SETTINGS_FILE = "mainspring.toml"
 FOLDERS = ("scenes", "scripts", "assets", "runs")
@@ -93,8 +103,9 @@ class Project:
         start = Path(root).absolute()
         for folder in (start, *start.parents):
             if (folder / SETTINGS_FILE).is_file():
-                text = (folder / SETTINGS_FILE).read_text(encoding="utf-8", errors="replace")
-                settings, identity = parse_settings(text, str(folder / SETTINGS_FILE))
+                source = str(folder / SETTINGS_FILE)
+                text = decode_settings((folder / SETTINGS_FILE).read_bytes(), source)
+                settings, identity = parse_settings(text, source)
                 return cls(folder, settings, identity)
         raise ProjectError(
             f"{start} is not a mainspring project: there is no {SETTINGS_FILE} in it or above it",
@@ -219,6 +230,17 @@ def new_settings(identity: Identity) -> str:
     return tomlkit.dumps(document)
 
 
+def decode_settings(data: bytes, source: str) -> str:
+    """The text of a settings file; some editors begin it with a mark of its encoding."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ProjectSettingsError(
+            f"{source}:{line}: this is no UTF-8 text", hint="save it again as UTF-8"
+        ) from None
+
+
 def patch_settings(text: str, identity: Identity) -> str:
     """The same settings, of another project; comments and everything else stay."""
     document = tomlkit.parse(text)
@@ -251,6 +273,14 @@ def parse_settings(text: str, source: str) -> tuple[tomlkit.TOMLDocument, Identi
             faults.append(f"{_line(text, key)}: {key} is {value!r}, and should be {wanted}")
     faults += [f"1: {key} is missing" for key in ("name", "id") if key not in table]
     if not faults:
+        if not table["id"]:
+            faults.append(f"{_line(text, 'id')}: id is empty")
+        try:
+            check_name(table["name"])
+        except ProjectError as error:
+            faults.append(f"{_line(text, 'name')}: {error.message}; {error.hint}")
+        if table.get("format", FORMAT) < 1:
+            faults.append(f"{_line(text, 'format')}: format {table['format']} does not exist")
         if table.get("format", FORMAT) > FORMAT:
             faults.append(
                 f"{_line(text, 'format')}: format {table['format']} is newer than this mainspring "
@@ -261,7 +291,6 @@ def parse_settings(text: str, source: str) -> tuple[tomlkit.TOMLDocument, Identi
             faults.append(f"{_line(text, 'scene')}: scene {str(scene)!r} leads out of the project")
     if faults:
         raise ProjectSettingsError("\n".join(f"{source}:{fault}" for fault in faults))
-    check_name(table["name"])
     return document, msgspec.convert(table, Identity)
 
 

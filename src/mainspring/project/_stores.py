@@ -17,24 +17,27 @@ from pathlib import Path
 from typing import Protocol
 
 from mainspring.project._files import CHUNK_BYTES, StagedFile, write_atomically
-from mainspring.project._http import Unreachable, check_url, read_in_pieces, request
+from mainspring.project._http import Answer, Unreachable, check_url, read_in_pieces, request
 from mainspring.project.errors import VaultError
 from mainspring.threads import Progress, StopToken
 
 __all__ = ["FolderStore", "HttpStore", "Store", "open_store"]
 
+MAX_INDEX_BYTES = 64 << 20
+EMPTY_INDEX = b'{"format": 1, "packages": []}'
+
 Change = Callable[[bytes | None], bytes]
-"""From the index as it is (None for a new store) to the index as it shall be."""
+"""From the index as it is (None where there is no vault yet) to the index as it shall be."""
 
 
 class Store(Protocol):
     """What a vault needs of a place that keeps bytes."""
 
-    def read_index(self) -> bytes | None: ...
+    def read_index(self, stop: StopToken | None = None) -> bytes | None: ...
 
     def change_index(self, change: Change) -> None: ...
 
-    def has(self, sha256: str) -> bool: ...
+    def has(self, sha256: str, stop: StopToken) -> bool: ...
 
     def read(self, sha256: str, stop: StopToken) -> Iterator[bytes]: ...
 
@@ -46,6 +49,8 @@ class Store(Protocol):
 def open_store(location: str | os.PathLike[str]) -> Store:
     """A store by its address or its folder."""
     text = os.fspath(location)
+    if not text:
+        raise VaultError("a vault's place is empty", hint="name a folder or an http(s) address")
     return HttpStore(text) if "://" in text else FolderStore(Path(text).absolute())
 
 
@@ -64,11 +69,11 @@ class FolderStore:
     def __str__(self) -> str:
         return str(self.folder)
 
-    def read_index(self) -> bytes | None:
+    def read_index(self, stop: StopToken | None = None) -> bytes | None:
         try:
             return (self.folder / "index.json").read_bytes()
         except FileNotFoundError:
-            return None
+            return EMPTY_INDEX if self.folder.is_dir() else None
 
     def change_index(self, change: Change) -> None:
         handle = os.open(self.folder / "index.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
@@ -78,7 +83,7 @@ class FolderStore:
         finally:
             os.close(handle)
 
-    def has(self, sha256: str) -> bool:
+    def has(self, sha256: str, stop: StopToken) -> bool:
         return (self.folder / _object(sha256)).is_file()
 
     def read(self, sha256: str, stop: StopToken) -> Iterator[bytes]:
@@ -133,11 +138,12 @@ class HttpStore:
     def __str__(self) -> str:
         return self.address
 
-    def read_index(self) -> bytes | None:
-        return self._read_index()[0]
+    def read_index(self, stop: StopToken | None = None) -> bytes | None:
+        return self._read_index(stop)[0]
 
     def change_index(self, change: Change) -> None:
-        # Whoever else changed it meanwhile is not overwritten: the server compares the tag.
+        # Past the point of no return, so without a stop token. Whoever else changed it meanwhile
+        # is not overwritten: the server compares the tag.
         for _ in range(5):
             before, tag = self._read_index()
             headers = {"If-None-Match": "*"} if before is None else {"If-Match": tag or "*"}
@@ -149,18 +155,19 @@ class HttpStore:
                 if answer.fine:
                     return
                 if answer.status != 412:
-                    raise VaultError(f"PUT {url} was answered with {answer.status}")
+                    raise _refused("PUT", url, answer)
         raise VaultError(f"{self.address}/index.json is changed by others all the time")
 
-    def has(self, sha256: str) -> bool:
-        with self._ask("HEAD", sha256) as status:
-            return 200 <= status < 300
+    def has(self, sha256: str, stop: StopToken) -> bool:
+        url = f"{self.address}/{_object(sha256)}"
+        with request("HEAD", url, stop=stop, timeout_s=self.timeout_s) as answer:
+            return answer.fine
 
     def read(self, sha256: str, stop: StopToken) -> Iterator[bytes]:
         url = f"{self.address}/{_object(sha256)}"
-        with request("GET", url, timeout_s=self.timeout_s) as answer:
+        with request("GET", url, stop=stop, timeout_s=self.timeout_s) as answer:
             if not answer.fine:
-                raise VaultError(f"GET {url} was answered with {answer.status}")
+                raise _refused("GET", url, answer)
             yield from read_in_pieces(answer.body, stop.checkpoint)
 
     def write(self, sha256: str, source: Path, stop: StopToken, progress: Progress) -> None:
@@ -172,35 +179,49 @@ class HttpStore:
             with request(
                 "PUT",
                 url,
+                stop=stop,
                 data=body,  # type: ignore[arg-type]  # urllib only reads it
                 headers=headers,
                 timeout_s=self.timeout_s,
             ) as answer:
                 if not answer.fine:
-                    raise VaultError(
-                        f"PUT {url} was answered with {answer.status}",
-                        hint="may you write to this vault?",
-                    )
+                    raise _refused("PUT", url, answer)
 
     def delete(self, sha256: str) -> None:
         # Best effort: this cleans up after a failure, maybe of the very connection.
-        with contextlib.suppress(Unreachable), self._ask("DELETE", sha256):
+        url = f"{self.address}/{_object(sha256)}"
+        with (
+            contextlib.suppress(Unreachable),
+            request("DELETE", url, timeout_s=self.timeout_s),
+        ):
             pass
 
-    def _read_index(self) -> tuple[bytes | None, str | None]:
+    def _read_index(self, stop: StopToken | None = None) -> tuple[bytes | None, str | None]:
         url = f"{self.address}/index.json"
-        with request("GET", url, timeout_s=self.timeout_s) as answer:
+        with request("GET", url, stop=stop, timeout_s=self.timeout_s) as answer:
             if answer.status == 404:
                 return None, None
             if not answer.fine:
-                raise VaultError(f"GET {url} was answered with {answer.status}")
-            return answer.body.read(64 << 20), answer.headers.get("ETag")
+                raise _refused("GET", url, answer)
+            pieces, size = [], 0
+            for piece in read_in_pieces(answer.body, stop.checkpoint if stop else _go_on):
+                pieces.append(piece)
+                size += len(piece)
+                if size > MAX_INDEX_BYTES:
+                    raise VaultError(f"{url} is larger than an index of {MAX_INDEX_BYTES >> 20} MB")
+            wanted = answer.headers.get("Content-Length")
+            if wanted is not None and wanted.isdigit() and size != int(wanted):
+                raise Unreachable(f"GET {url}: the answer broke off", hint="try again")
+            return b"".join(pieces), answer.headers.get("ETag")
 
-    @contextlib.contextmanager
-    def _ask(self, method: str, sha256: str) -> Iterator[int]:
-        url = f"{self.address}/{_object(sha256)}"
-        with request(method, url, timeout_s=self.timeout_s) as answer:
-            yield answer.status
+
+def _go_on() -> None:
+    return None
+
+
+def _refused(method: str, url: str, answer: Answer) -> VaultError:
+    hint = "may you write to this vault?" if method == "PUT" else "is this the vault's address?"
+    return VaultError(f"{method} {url} was answered with {answer}", hint=hint)
 
 
 class _Watched:

@@ -31,7 +31,7 @@ J = TypeVar("J", bound="_VaultJob[Any]")
 FORMAT = 1
 _PART = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}"
 
-PartName = Annotated[str, msgspec.Meta(pattern=rf"^{_PART}$")]
+PartName = Annotated[str, msgspec.Meta(pattern=rf"^{_PART}\Z")]
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Package(msgspec.Struct, frozen=True):
     name: PartName
     version: PartName
     size: Annotated[int, msgspec.Meta(ge=0)]
-    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
     kind: str = "file"
     """`project` for a project's archive."""
     description: str = ""
@@ -66,22 +66,22 @@ class Vault:
         self.store: Store = open_store(location)
         self.guard = guard or _shared_guard
 
-    def packages(self) -> list[Package]:
+    def packages(self, stop: StopToken | None = None) -> list[Package]:
         """Every package, by name and version. Reads the index: for a worker, not for a frame."""
         forbid_main_thread("Vault.packages")
-        return self._index().packages
+        return self._index(stop).packages
 
-    def find(self, wanted: str) -> Package:
+    def find(self, wanted: str, stop: StopToken | None = None) -> Package:
         """`name` (its last version) or `name==version`. Reads the index."""
         forbid_main_thread("Vault.find")
         name, version = parse_wanted(wanted)
-        packages = self._index().packages
+        packages = self._index(stop).packages
         found = [p for p in packages if p.name == name and version in ("", p.version)]
         if not found:
             known = [str(p) for p in packages if p.name == name] or [p.name for p in packages]
             known = list(dict.fromkeys(known))
             raise VaultError(f"{self.store} has no {wanted!r}", hint=nearest(wanted, known))
-        return found[-1]
+        return max(found, key=_order)
 
     def heavy_operation(self, title: str) -> HeavyOpSlot:
         """Take the one slot for heavy operations, or `VaultBusyError`."""
@@ -90,8 +90,14 @@ class Vault:
     def __repr__(self) -> str:
         return f"<Vault {self.store}>"
 
-    def _index(self) -> _Index:
-        return _parse_index(self.store.read_index(), str(self.store))
+    def _index(self, stop: StopToken | None = None) -> _Index:
+        data = self.store.read_index(stop)
+        if data is None:
+            raise VaultError(
+                f"there is no vault at {self.store}",
+                hint="is that its place? `mainspring vault put` makes one",
+            )
+        return _parse_index(data, str(self.store))
 
 
 def parse_wanted(wanted: str) -> tuple[str, str]:
@@ -110,7 +116,7 @@ def fetch_into(
     vault: Vault, wanted: str, path: Path, stop: StopToken, progress: Progress
 ) -> Package:
     """Write a package's bytes to `path`, checked; for work that holds the slot already."""
-    package = vault.find(wanted)
+    package = vault.find(wanted, stop)
     progress.set(f"fetching {package}")
     with StagedFile(path) as staged:
         for piece in checked_pieces(vault.store, package, stop, progress):
@@ -160,7 +166,7 @@ class VaultListJob(Job[list[Package]]):
         self.vault = vault
 
     def run(self, stop: StopToken, progress: Progress) -> list[Package]:
-        return self.vault.packages()
+        return self.vault.packages(stop)
 
 
 class VaultGetJob(_VaultJob[Path]):
@@ -180,12 +186,14 @@ class VaultGetJob(_VaultJob[Path]):
         parse_wanted(wanted)
         self.overwrite = overwrite
         if not self.destination.parent.is_dir():
-            raise VaultError(f"{self.destination.parent} is not a folder")
+            raise VaultError(
+                f"{self.destination.parent} is not a folder", hint="make the folder first"
+            )
         if not self.destination.is_dir():
             self._check_free(self.destination)
 
     def work(self, stop: StopToken, progress: Progress) -> Path:
-        package = self.vault.find(self.wanted)
+        package = self.vault.find(self.wanted, stop)
         destination = self.destination
         if destination.is_dir():
             suffix = ".zip" if package.kind == "project" else ""
@@ -222,7 +230,7 @@ class VaultPutJob(_VaultJob[Package]):
         super().__init__(vault, f"put {name}=={version} into {vault.store}")
         parse_wanted(f"{name}=={version}")
         if not self.source.is_file():
-            raise VaultError(f"{self.source} is not a file")
+            raise VaultError(f"{self.source} is not a file", hint="name an existing one")
         self.name, self.version = name, version
         self.kind, self.description = kind, description
 
@@ -230,8 +238,8 @@ class VaultPutJob(_VaultJob[Package]):
         store = self.vault.store
         progress.set(f"reading {self.source.name}")
         package = self._describe(stop)
-        self._check_new(_parse_index(store.read_index(), str(store)), package)
-        added = not store.has(package.sha256)
+        self._check_new(_parse_index(store.read_index(stop), str(store)), package)
+        added = not store.has(package.sha256, stop)
         try:
             if added:
                 progress.set(f"storing {package}")
@@ -269,14 +277,15 @@ class VaultPutJob(_VaultJob[Package]):
         self._check_new(index, package)
         packages = [known for known in index.packages if str(known) != str(package)]
         packages.append(package)
-        packages.sort(key=lambda p: (p.name, version_key(p.version)))
+        packages.sort(key=_order)
         encoded = msgspec.json.encode(_Index(FORMAT, packages))
         return msgspec.json.format(encoded, indent=2) + b"\n"
 
     def _is_referred_to(self, package: Package) -> bool:
         """Whether somebody else put the same content meanwhile; if in doubt, yes."""
         try:
-            index = self.vault._index()
+            store = self.vault.store
+            index = _parse_index(store.read_index(), str(store))
         except Exception:
             return True
         return any(known.sha256 == package.sha256 for known in index.packages)
@@ -308,13 +317,20 @@ def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts)
 
 
+def _order(package: Package) -> tuple[str, tuple[tuple[int, int, str], ...], str]:
+    return package.name, version_key(package.version), package.version
+
+
 def _parse_index(data: bytes | None, source: str) -> _Index:
     if data is None:
         return _Index(FORMAT, [])
     try:
         index = msgspec.json.decode(data, type=_Index)
-    except msgspec.DecodeError as error:
-        raise VaultError(f"the index of {source} is damaged: {error}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise VaultError(
+            f"the index of {source} is damaged: {error}",
+            hint="is this a vault? Its index.json is written by `mainspring vault put`",
+        ) from None
     if index.format > FORMAT:
         raise VaultError(
             f"{source} has format {index.format}, newer than {FORMAT}", hint="upgrade mainspring"

@@ -22,7 +22,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ from mainspring.threads._errors import RenderError, ThreadError
 from mainspring.threads._job import Job, cancel_all_jobs
 from mainspring.threads._monitor import LongWork, MainThreadMonitor, debug_threads
 from mainspring.threads._render import Renderer, ThreadingPolicy
+from mainspring.threads._signals import ending_signals
 from mainspring.threads._watcher import Change, FileWatcher
 
 __all__ = ["Application", "ApplicationReport"]
@@ -335,22 +335,16 @@ def _call(scene: object, name: str) -> None:
 
 @contextlib.contextmanager
 def _interruptible(app: Application) -> Iterator[None]:
-    """Ctrl-C ends the loop after this frame; a second one at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals arrive on the interpreter's first thread only
-        return
+    """Ctrl-C, or SIGTERM, ends the loop after this frame; a second one at once."""
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt() -> None:
         if app._stopping == "interrupted":
             raise KeyboardInterrupt
         app._stopping = "interrupted"
         # No wake here: the handler may have interrupted the very lock that it would take.
 
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
+    with ending_signals(interrupt):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _log_error(error: BaseException, place: str) -> None:

@@ -7,12 +7,11 @@ is what a command line is for.
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mainspring.threads._job import Job, cancel_all_jobs
+from mainspring.threads._signals import ending_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,29 +78,20 @@ def run_in_terminal(
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """While the block runs, the first Ctrl-C or SIGTERM is a `KeyboardInterrupt`, and every job is
-    cancelled and joined before it goes on its way. Those after it are not heard: what is under
-    way then is the removal of what was half written."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals arrive on the interpreter's first thread only
-        return
-    heard = False
+    """While the block runs, the first Ctrl-C (or SIGTERM, or SIGHUP) is a `KeyboardInterrupt`,
+    and every job is cancelled and joined before it goes on its way. Those after it are not heard:
+    what is under way then is the removal of what was half written."""
+    told = False
 
-    def interrupt(number: int, frame: object) -> None:
-        nonlocal heard
-        if not heard:
-            heard = True
+    def interrupt() -> None:
+        nonlocal told
+        if not told:
+            told = True
             raise KeyboardInterrupt
 
-    before = [(number, signal.signal(number, interrupt)) for number in _ENDING]
-    try:
-        yield
-    except KeyboardInterrupt:
-        cancel_all_jobs()
-        raise
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
-
-
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+    with ending_signals(interrupt):
+        try:
+            yield
+        except KeyboardInterrupt:
+            cancel_all_jobs()
+            raise

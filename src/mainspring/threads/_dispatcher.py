@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import logging
 import sys
 import threading
@@ -41,7 +42,9 @@ FRAME_BUDGET_NS = 4_000_000
 
 _PENDING, _RUNNING, _WITHDRAWN = range(3)
 
-_open: weakref.WeakSet[MainThreadDispatcher] = weakref.WeakSet()
+_numbers = itertools.count()
+_open: weakref.WeakValueDictionary[int, MainThreadDispatcher] = weakref.WeakValueDictionary()
+"""The dispatchers that are not closed, in the order they were made."""
 
 
 class MainThreadDispatcher:
@@ -59,10 +62,12 @@ class MainThreadDispatcher:
         self._closed = False
         self._claimed_by: object | None = None
         self._processing = False
+        self._refusing: str | None = None
         self._wake = _sync.Lock()
         self._wake.acquire()
         self._asleep = False
-        _open.add(self)
+        self._number = next(_numbers)
+        _open[self._number] = self
 
     is_main_thread = staticmethod(is_main_thread)
 
@@ -132,6 +137,7 @@ class MainThreadDispatcher:
             self._pending.clear()
             for operation in dropped:
                 operation.state = _WITHDRAWN
+        _open.pop(self._number, None)
         self.wake()
         for operation in dropped:
             error = self._closed_error(operation.call)
@@ -182,20 +188,48 @@ class MainThreadDispatcher:
             if self._pending or self._closed:
                 return bool(self._pending)
             self._asleep = True
-        timeout_s = -1 if timeout_s is None else max(timeout_s, 0.0)
-        if not self._wake.acquire(timeout=timeout_s):
-            with self._lock:
-                timed_out, self._asleep = self._asleep, False
-            if not timed_out:  # somebody is releasing it this moment: take that back
-                self._wake.acquire()
+        woken = False
+        try:
+            woken = self._wake.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0.0))
+        finally:
+            if not woken:  # the time is up, or Ctrl-C
+                with self._lock:
+                    asleep, self._asleep = self._asleep, False
+                if not asleep:  # somebody is releasing it this moment: take that back
+                    self._wake.acquire()
         return bool(self._pending)
 
     # inside
+
+    def _refuse(self, why: str | None) -> str | None:
+        """Let waiters go, and take none, while the main thread waits for a worker; what was
+        refused before."""
+        with self._lock:
+            before, self._refusing = self._refusing, why
+            waiters = []
+            if why is not None:
+                waiters = [op for op in self._pending if op.state == _PENDING and op.done]
+                for operation in waiters:
+                    operation.state = _WITHDRAWN
+        for operation in waiters:
+            operation.error = self._refusal(operation.call)
+            assert operation.done is not None
+            operation.done.set()
+        return before
+
+    def _refusal(self, call: Callable[..., Any]) -> DispatchError:
+        return DispatchError(
+            f"{_name(call)} will not run: the main thread {self._refusing}, and would wait for ever",
+            hint="look at is_done() between two frames (Application.add_job) instead of joining, "
+            "or hand over what the job needs before it is joined",
+        )
 
     def _hand_over(self, operation: _Operation) -> None:
         with self._lock:
             if self._closed:
                 raise self._closed_error(operation.call)
+            if self._refusing is not None and operation.done is not None:
+                raise self._refusal(operation.call)
             self._pending.append(operation)
             wake, self._asleep = self._asleep, False
         if wake:
@@ -271,9 +305,23 @@ class _Operation:
         self.error: BaseException | None = None
 
 
+@contextlib.contextmanager
+def refusing_waiters(why: str) -> Iterator[None]:
+    """While the block runs, this thread waits for a worker: a worker that waits for this thread
+    gets an error, or both would wait for ever."""
+    ident = threading.get_ident()
+    mine = [dispatcher for dispatcher in list(_open.values()) if dispatcher.owner == ident]
+    before = [dispatcher._refuse(why) for dispatcher in mine]
+    try:
+        yield
+    finally:
+        for dispatcher, earlier in zip(mine, before, strict=True):
+            dispatcher._refuse(earlier)
+
+
 def close_all() -> None:
     """Interpreter exit: nobody will run anything any more."""
-    for dispatcher in list(_open):
+    for dispatcher in list(_open.values()):
         dispatcher.close()
 
 

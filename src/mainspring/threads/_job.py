@@ -43,7 +43,12 @@ from mainspring.threads._contexts import (
     declare_context,
     require_main_thread,
 )
-from mainspring.threads._errors import JobCancelledError, JobError, WrongThreadError
+from mainspring.threads._errors import (
+    DispatchError,
+    JobCancelledError,
+    JobError,
+    WrongThreadError,
+)
 from mainspring.threads._progress import Progress
 from mainspring.threads._stop import StopSource, StopToken
 
@@ -74,6 +79,7 @@ class Job(abc.ABC, Generic[T]):
         self._failure: BaseException | None = None
         self._taken = False
         self._thread: threading.Thread | None = None
+        self._began = self._given_up = False
 
     @classmethod
     def start(cls: type[J], *args: Any, **kwargs: Any) -> J:
@@ -112,7 +118,8 @@ class Job(abc.ABC, Generic[T]):
         return not self._done.is_set and self._source.request_stop()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until it is done; for tools and the end of programs, not for a frame."""
+        """Wait until it is done; for tools and the end of programs, not for a frame. A job that
+        needs the main thread meanwhile gets a `DispatchError`, unless there is a `timeout_s`."""
         if current_context() is ThreadContext.CALLBACK:
             row = ThreadContext.CALLBACK.row
             raise WrongThreadError(
@@ -123,10 +130,12 @@ class Job(abc.ABC, Generic[T]):
                 row=str(row),
                 hint=row.instead,
             )
-        if not self._done.wait(timeout_s):
-            return False
-        if self._thread is not None:
-            self._thread.join(timeout_s)
+        if timeout_s is not None:
+            return self._done.wait(timeout_s)
+        with _dispatcher.refusing_waiters(f"waits for the job {self.title!r}"):
+            self._done.wait()
+            if self._thread is not None:
+                self._thread.join()
         return True
 
     # taking it, on the main thread
@@ -175,18 +184,27 @@ class Job(abc.ABC, Generic[T]):
 
     def _launch(self) -> None:
         number = next(_numbers)
-        with _active_lock:
-            _active[number] = self
         try:
+            with _active_lock:
+                _active[number] = self
             self._thread = _sync.start_thread(
                 lambda: self._work(number), name=f"job-{number}:{type(self).__name__}"
             )
         except BaseException:
+            # No thread; or Ctrl-C while it started, and then its work must not begin, for nobody
+            # has the job. If it began already it is told to stop, and stays among the active.
             with _active_lock:
-                del _active[number]
+                self._given_up = True
+                if not self._began:
+                    _active.pop(number, None)
+            self._source.request_stop()
             raise
 
     def _work(self, number: int) -> None:
+        with _active_lock:
+            self._began = not self._given_up
+        if self._given_up:
+            return
         try:
             with declare_context(ThreadContext.JOB):
                 self._run_and_keep()
@@ -206,8 +224,12 @@ class Job(abc.ABC, Generic[T]):
         except JobCancelledError:
             failure: BaseException = JobCancelledError(f"{self.title!r} was cancelled")
         except BaseException as error:
-            error.add_note(f"in the job {self.title!r}, at: {self.progress.text}")
-            failure = error
+            if isinstance(error, DispatchError) and self._source.token.stop_requested():
+                # Whoever cancels does not serve the dispatcher any more: that is how it ended.
+                failure = JobCancelledError(f"{self.title!r} was cancelled")
+            else:
+                error.add_note(f"in the job {self.title!r}, at: {self.progress.text}")
+                failure = error
         try:
             self.clean_up()
         except BaseException as error:
