@@ -15,6 +15,7 @@ lists all of them.
 
 from mainspring.graph.operators import (
     _access,
+    _bundles,
     _choice,
     _dates,
     _dicts,
@@ -42,7 +43,7 @@ from mainspring.graph.operators._statistics import center_of_mass_to_alpha, span
 # Importing a module is what adds its overloads.
 _MODULES = (
     _names, _native, _running, _scalars, _text, _dates, _access, _lists, _sets, _dicts, _ports, _choice, _stream,
-    _statistics, _window, _sinks,
+    _statistics, _bundles, _window, _sinks,
 )  # fmt: skip
 
 __all__ = [

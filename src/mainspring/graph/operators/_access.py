@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
+from enum import Enum
 from typing import Any, get_args, get_origin
 
 from mainspring.graph.operators import _names as names
@@ -20,6 +21,7 @@ from mainspring.graph.operators._base import (
     WiringError,
     compute_node,
     graph,
+    is_subclass,
     made_node,
     nearest,
     register_port_operator,
@@ -46,8 +48,10 @@ def _operator_of_part(kind: Any, name: str) -> Any:
 
 
 def temporal_attr(port: Any, name: str) -> Any:
-    """Wire what a port of a date, a time or a span of time shows under a name; None for nothing."""
+    """Wire what a port of a date, a time, a span of time or an enumeration shows under a name."""
     kind = port.output_type.dereference().scalar
+    if name == "name" and is_subclass(kind, Enum):
+        return made_node("enum_name", lambda ts: ts.value.name, {"ts": TS[kind]}, TS[str])(port)
     if name not in _PARTS.get(kind, ()):
         return None
     part = _operator_of_part(kind, name)

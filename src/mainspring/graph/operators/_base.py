@@ -53,6 +53,7 @@ from mainspring.graph._types import (
     AUTO_RESOLVE,
     COMPOUND_SCALAR,
     DEFAULT,
+    ENUM,
     K_1,
     NUMBER,
     OUT,
@@ -86,6 +87,7 @@ from mainspring.graph._types import (
     WindowSize,
     make_schema,
     scalar_fields,
+    schema_fields,
     schema_of_scalar,
     type_name,
 )
@@ -107,6 +109,7 @@ __all__ = [
     "AUTO_RESOLVE",
     "CLOCK",
     "COMPOUND_SCALAR",
+    "ENUM",
     "K_1",
     "LOGGER",
     "MIN_TD",
@@ -176,6 +179,7 @@ __all__ = [
     "nothing_of",
     "register_port_operator",
     "scalar_fields",
+    "schema_fields",
     "schema_of_scalar",
     "set_delta",
     "sink_node",
@@ -240,6 +244,7 @@ _INJECTED: dict[str, tuple[str, Any]] = {
     "output": ("output", None),
     "state": ("state", STATE),
     "scheduler": ("scheduler", SCHEDULER),
+    "logger": ("logger", LOGGER),
 }
 
 
@@ -248,20 +253,23 @@ def made_node(
 ) -> Any:
     """Return a Python node for concrete types.
 
-    The function is called with the inputs in order; its parameters named ``output``, ``state`` and
-    ``scheduler`` are given the node's own.
+    The function is called with the inputs in order; its keyword parameters named ``output``, ``state``,
+    ``scheduler`` and ``logger`` are given the node's own. Without an output it is a sink.
     """
 
     def node(*views):
-        return function(*views)
+        return function(*views[:count], **dict(zip(own, views[count:], strict=True)))
 
+    own = [key for key in inspect.signature(function).parameters if key in _INJECTED]
+    count = len(inputs)
     node.__name__ = node.__qualname__ = name
     node.__doc__ = function.__doc__
     params = [Param(key, "ts", tp) for key, tp in inputs.items()]
-    for key in list(inspect.signature(function).parameters)[len(params) :]:
+    for key in own:
         kind, annotation = _INJECTED[key]
         params.append(Param(f"_{key}", kind, None, None, annotation=annotation))
-    return PythonNode(node, "compute_node", signature=Signature(name, params, output), **options)
+    kind = "sink_node" if output is None else "compute_node"
+    return PythonNode(node, kind, signature=Signature(name, params, output), **options)
 
 
 def lifted(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Lists and bundles over time: operators element by element, membership, places.
+"""Lists over time: operators element by element, membership, places.
 
 ``a + b`` on two lists of one length adds their elements; a list and anything else applies the operator to
 every element. It is wiring alone: each element gets a node of its own, so an element's tick costs one node.
@@ -12,8 +12,6 @@ from mainspring.graph.operators._base import (
     TIME_SERIES_TYPE,
     TIME_SERIES_TYPE_1,
     TS,
-    TS_SCHEMA,
-    TSB,
     TSL,
     changed,
     compute_node,
@@ -42,9 +40,12 @@ from mainspring.graph.operators._names import (
     pos_,
     pow_,
     rshift_,
+    std,
     sub_,
     sum_,
+    var,
 )
+from mainspring.graph.operators._scalars import place_of
 
 BINARY = (
     add_, sub_, mul_, div_, floordiv_, mod_, pow_, lshift_, rshift_, bit_and, bit_or, bit_xor, min_,
@@ -78,7 +79,7 @@ def _each(apply: Any) -> None:
     graph(each, overloads=apply)
 
 
-for overloaded in BINARY:
+for overloaded in (*BINARY, std, var):
     _elementwise(overloaded)
 for overloaded in UNARY:
     _each(overloaded)
@@ -96,22 +97,10 @@ def ne_lists(lhs: TSL[TIME_SERIES_TYPE, SIZE], rhs: TSL[TIME_SERIES_TYPE_1, SIZE
     return bool(lhs.value != rhs.value)
 
 
-@compute_node(overloads=eq_)
-def eq_bundles(lhs: TSB[TS_SCHEMA], rhs: TSB[TS_SCHEMA]) -> TS[bool]:
-    """True when every field equals its counterpart."""
-    return bool(lhs.value == rhs.value)
-
-
 @compute_node(overloads=len_)
 def len_list(ts: TSL[TIME_SERIES_TYPE, SIZE], _output=None) -> TS[int]:
     """The number of elements, when it changes."""
     return changed(len(ts), _output)
-
-
-@compute_node(overloads=len_)
-def len_bundle(ts: TSB[TS_SCHEMA], _output=None) -> TS[int]:
-    """The number of fields."""
-    return changed(len(ts.keys()), _output)
 
 
 @compute_node(overloads=index_of)
@@ -186,4 +175,6 @@ def max_loose(*ts: TSL[TS[SCALAR], SIZE], __strict__: bool) -> TS[SCALAR]:
 
 def _extreme(function: Any, ts: Any, strict: bool) -> Any:
     values = [one.value for one in ts.valid_values()]
-    return None if not values or (strict and not ts.all_valid) else function(values)
+    if not values or (strict and not ts.all_valid):
+        return None
+    return function(values, key=place_of)

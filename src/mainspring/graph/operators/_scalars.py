@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from mainspring.graph.operators._base import (
+    ENUM,
     SCALAR,
     TS,
     CmpResult,
@@ -82,9 +83,16 @@ def compared(left: Any, right: Any) -> CmpResult:
     """Say how two values stand to each other."""
     if left == right:
         return CmpResult.EQ
-    if isinstance(left, Enum):
-        left, right = left.value, right.value
-    return CmpResult.LT if left < right else CmpResult.GT
+    return CmpResult.LT if place_of(left) < place_of(right) else CmpResult.GT
+
+
+def place_of(value: Any) -> Any:
+    """Return what orders a value: a member of an enumeration by its number, else by where it is written."""
+    if not isinstance(value, Enum):
+        return value
+    if isinstance(value.value, int):
+        return value.value
+    return list(type(value)).index(value)
 
 
 def without(items: tuple[Any, ...], item: Any) -> tuple[Any, ...]:
@@ -156,6 +164,22 @@ for kind in (*ORDERED, TUPLE):
 for kind in TRUTHS:
     binary(and_, lambda a, b: bool(a) and bool(b), kind, kind, bool)
     binary(or_, lambda a, b: bool(a) or bool(b), kind, kind, bool)
+
+for overloaded, function in (
+    (lt_, python.lt),
+    (le_, python.le),
+    (gt_, python.gt),
+    (ge_, python.ge),
+):
+    binary(
+        overloaded,
+        lambda a, b, function=function: function(place_of(a), place_of(b)),
+        ENUM,
+        ENUM,
+        bool,
+    )
+binary(min_, lambda a, b: min(a, b, key=place_of), ENUM, ENUM, ENUM)
+binary(max_, lambda a, b: max(a, b, key=place_of), ENUM, ENUM, ENUM)
 
 binary(eq_, lambda a, b: bool(a == b), SCALAR, SCALAR, bool)
 binary(ne_, lambda a, b: bool(a != b), SCALAR, SCALAR, bool)

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from mainspring.graph.operators._base import (
-    CLOCK,
     LOGGER,
     OUT,
     SIGNAL,
-    STATE,
     TIME_SERIES_TYPE,
     TS,
     TS_SCHEMA,
     TS_SCHEMA_1,
     TSB,
     EvaluationEngineApi,
+    TSm,
     compute_node,
+    graph,
+    made_node,
     sink_node,
 )
 from mainspring.graph.operators._names import (
@@ -30,46 +31,59 @@ from mainspring.graph.operators._names import (
     print_,
     stop_engine,
 )
+from mainspring.graph.operators._shown import change_reader, in_pattern, value_reader
 
 
 def _value(ts: Any) -> Any:
     return ts.value if ts.valid else None
 
 
-def _parts(args: Any) -> Any:
-    return args if isinstance(args, tuple) else args.values()  # a tuple when there are none
-
-
 def _values(args: Any) -> list[Any]:
-    return [_value(ts) for ts in _parts(args)]
+    # A tuple when there are none.
+    return [_value(ts) for ts in (args if isinstance(args, tuple) else args.values())]
 
 
 def _named(kwargs: Any) -> dict[str, Any]:
     return {name: _value(ts) for name, ts in kwargs.items()}
 
 
-def _filled(pattern: str, args: Any, kwargs: Any) -> str:
-    return pattern.format(*_values(args), **_named(kwargs))
+class _Pattern:
+    """What is filled into a pattern: ports by place and by name, and how their values are shown."""
+
+    def __init__(self, args: Any, kwargs: Any) -> None:
+        places = list(args) if isinstance(args, tuple) else list(args.as_dict().values())
+        names = kwargs if isinstance(kwargs, dict) else kwargs.as_dict()
+        self.ports = [*places, *names.values()]
+        self.names = list(names)
+        self.types = [port.output_type.dereference() for port in self.ports]
+        self.inputs = {f"arg_{i}": tp for i, tp in enumerate(self.types)}
+
+    def filled(self, pattern: str, views: tuple[Any, ...]) -> str:
+        """Return the pattern with what the views have now."""
+        texts = [in_pattern(tp, ts) for tp, ts in zip(self.types, views, strict=True)]
+        places = len(texts) - len(self.names)
+        return pattern.format(*texts[:places], **dict(zip(self.names, texts[places:], strict=True)))
 
 
-@sink_node(overloads=debug_print)
+@graph(overloads=debug_print)
 def debug_print_any(
-    label: str,
-    ts: TIME_SERIES_TYPE,
-    print_delta: bool = True,
-    sample: int = -1,
-    _clock: CLOCK = None,
-    _state: STATE = None,
+    label: str, ts: TIME_SERIES_TYPE, print_delta: bool = True, sample: int = -1
 ) -> None:
-    """Print every tick (or every `sample`-th) with a label and the time."""
-    _state.count = getattr(_state, "count", 0) + 1
-    if sample > 1 and _state.count % sample:
-        return
-    shown = ts.delta_value if print_delta else ts.value
-    print(f"[{_clock.now}][{_clock.evaluation_time}] {label}: {shown}")
+    """Print every tick, or every `sample`-th, behind a label."""
+    tp = ts.output_type.dereference()
+    read = value_reader(tp) if isinstance(tp, TSm) or not print_delta else change_reader(tp)
+
+    def printed(ts: Any, state: Any) -> None:
+        count = state.count = getattr(state, "count", 0) + 1
+        if sample <= 1:
+            print(f"{label}: {read(ts)}")
+        elif count % sample == 0:
+            print(f"[{sample}] {label}: {read(ts)}")
+
+    made_node("debug_print", printed, {"ts": tp}, None)(ts)
 
 
-@sink_node(overloads=print_)
+@graph(overloads=print_)
 def print_any(
     fmt: TS[str],
     *args: TSB[TS_SCHEMA],
@@ -77,23 +91,32 @@ def print_any(
     **kwargs: TSB[TS_SCHEMA_1],
 ) -> None:
     """Print a line whenever something in it ticks, to standard output or standard error."""
-    print(_filled(fmt.value, args, kwargs), file=sys.stdout if __std_out__ else sys.stderr)
+    pattern = _Pattern(args, kwargs)
+
+    def printed(fmt: Any, *views: Any) -> None:
+        file = sys.stdout if __std_out__ else sys.stderr
+        print(pattern.filled(fmt.value, views), file=file)
+
+    made_node("print_", printed, {"fmt": TS[str], **pattern.inputs}, None)(fmt, *pattern.ports)
 
 
-@sink_node(overloads=log_)
+@graph(overloads=log_)
 def log_any(
     fmt: TS[str],
     *args: TSB[TS_SCHEMA],
     level: int = logging.INFO,
     sample_count: int = 1,
-    _logger: LOGGER = None,
-    _state: STATE = None,
     **kwargs: TSB[TS_SCHEMA_1],
 ) -> None:
     """Log a line whenever something in it ticks, or every `sample_count`-th time."""
-    _state.count = getattr(_state, "count", 0) + 1
-    if _state.count % sample_count == 0:
-        _logger.log(level, _filled(fmt.value, args, kwargs))
+    pattern = _Pattern(args, kwargs)
+
+    def logged(fmt: Any, *views: Any, state: Any, logger: Any) -> None:
+        count = state.count = getattr(state, "count", 0) + 1
+        if count % sample_count == 0:
+            logger.log(level, pattern.filled(fmt.value, views))
+
+    made_node("log_", logged, {"fmt": TS[str], **pattern.inputs}, None)(fmt, *pattern.ports)
 
 
 @sink_node(overloads=assert_)
@@ -103,7 +126,7 @@ def assert_plain(condition: TS[bool], error_msg: str) -> None:
         raise AssertionError(error_msg)
 
 
-@sink_node(overloads=assert_, valid=("condition",))
+@graph(overloads=assert_)
 def assert_formatted(
     condition: TS[bool],
     error_msg: str,
@@ -111,8 +134,14 @@ def assert_formatted(
     **kwargs: TSB[TS_SCHEMA_1],
 ) -> None:
     """Fail, with the values in the message, while the condition is false."""
-    if not condition.value:
-        raise AssertionError(_filled(error_msg, args, kwargs))
+    pattern = _Pattern(args, kwargs)
+
+    def asserted(condition: Any, *views: Any) -> None:
+        if not condition.value:
+            raise AssertionError(pattern.filled(error_msg, views))
+
+    inputs = {"condition": TS[bool], **pattern.inputs}
+    made_node("assert_", asserted, inputs, None, valid=("condition",))(condition, *pattern.ports)
 
 
 @sink_node(overloads=call)
@@ -127,22 +156,25 @@ def apply_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1
     return fn.value(*_values(args), **_named(kwargs))
 
 
-@compute_node(overloads=format_, valid=("fmt",))
+@graph(overloads=format_)
 def format_any(
     fmt: TS[str],
     *args: TSB[TS_SCHEMA],
     __sample__: int = 1,
     __strict__: bool = True,
-    _state: STATE = None,
     **kwargs: TSB[TS_SCHEMA_1],
 ) -> TS[str]:
     """Fill the values into a pattern; strictly, once all of them have one."""
-    _state.count = getattr(_state, "count", 0) + 1
-    if _state.count % max(__sample__, 1):
-        return None
-    if __strict__ and not all(ts.valid for ts in (*_parts(args), *kwargs.values())):
-        return None
-    return _filled(fmt.value, args, kwargs)
+    pattern = _Pattern(args, kwargs)
+
+    def formatted(fmt: Any, *views: Any, state: Any) -> str | None:
+        count = state.count = getattr(state, "count", 0) + 1
+        if count % max(__sample__, 1) or (__strict__ and not all(ts.valid for ts in views)):
+            return None
+        return pattern.filled(fmt.value, views)
+
+    inputs = {"fmt": TS[str], **pattern.inputs}
+    return made_node("format_", formatted, inputs, TS[str], valid=("fmt",))(fmt, *pattern.ports)
 
 
 @sink_node(overloads=stop_engine)

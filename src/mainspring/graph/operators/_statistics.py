@@ -8,10 +8,11 @@ import math
 import operator as python
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from mainspring.graph.operators._base import (
+    ENUM,
     NUMBER,
     SCALAR,
     SIZE,
@@ -35,6 +36,7 @@ from mainspring.graph.operators._names import (
     sum_,
     var,
 )
+from mainspring.graph.operators._scalars import place_of
 
 
 def mean_of(values: Iterable[Any]) -> float:
@@ -221,12 +223,14 @@ def center_of_mass_to_alpha(com: float) -> float:
 def _running(overloaded: Any, better: Callable[[Any, Any], bool], kind: Any) -> None:
     def node(ts, _output=None):
         value = ts.value
-        return value if not _output.valid or better(value, _output.value) else None
+        if _output.valid and not better(place_of(value), place_of(_output.value)):
+            return None
+        return value
 
     _declare(node, overloaded, {"ts": TS[kind], "return": TS[kind]})
 
 
-for kind in (bool, str, date, datetime, timedelta):
+for kind in (bool, str, bytes, date, datetime, time, timedelta, ENUM):
     _running(min_, python.lt, kind)
     _running(max_, python.gt, kind)
 
@@ -236,7 +240,16 @@ def mean_of_places(ts: Any) -> float:
     return sum(item.value for item in ts.valid_values()) / len(ts)
 
 
+def _spread_of_two(overloaded: Any, function: Reduction, kind: Any) -> None:
+    def spread_of_two(lhs, rhs):
+        return function((lhs.value, rhs.value))
+
+    _declare(spread_of_two, overloaded, {"lhs": TS[kind], "rhs": TS[kind], "return": TS[float]})
+
+
 for kind in (int, float):
+    _spread_of_two(std, deviation_of, kind)
+    _spread_of_two(var, variance_of, kind)
 
     def mean_of_list(ts):
         return mean_of_places(ts)

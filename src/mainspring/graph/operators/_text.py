@@ -10,6 +10,8 @@ from mainspring.graph.operators._base import (
     TSL,
     TimeSeriesSchema,
     compute_node,
+    graph,
+    made_node,
 )
 from mainspring.graph.operators._names import (
     contains_,
@@ -24,6 +26,7 @@ from mainspring.graph.operators._names import (
     substr,
     type_,
 )
+from mainspring.graph.operators._shown import whole_reader
 
 
 class Match(TimeSeriesSchema):
@@ -112,10 +115,11 @@ def join_many(*ts: TSL[TS[str], SIZE], separator: str, __strict__: bool = False)
     return separator.join(part.value for part in ts.values() if part.valid)
 
 
-@compute_node(overloads=str_)
+@graph(overloads=str_)
 def str_any(ts: TIME_SERIES_TYPE) -> TS[str]:
     """Return the value as text."""
-    return str(ts.value)
+    tp = ts.output_type.dereference()
+    return made_node("str_", whole_reader(tp), {"ts": tp}, TS[str])(ts)
 
 
 @compute_node(overloads=type_)
