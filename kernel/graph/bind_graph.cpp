@@ -612,7 +612,7 @@ void bind_views(nb::module_& m) {
         .def_prop_ro("is_started", [](const GraphView& v) { return v.get().started; })
         .def_prop_ro("is_starting", [](const GraphView& v) { return v.get().engine->starting; })
         .def_prop_ro("is_stopping", [](const GraphView&) { return false; })
-        .def_prop_ro("evaluating", [](const GraphView& v) { return v.get().evaluating; });
+        .def_prop_ro("evaluating", [](const GraphView& v) { return v.get().evaluating(); });
 
     nb::class_<Sender>(m, "Sender", "Gives a push source its messages, from any thread.")
         .def("__call__",

@@ -49,17 +49,12 @@ void Template::visit(Visitor& visitor) const {
 Graph::Graph(Engine* runner, std::shared_ptr<const Template> description, Node* host_node)
     : engine(runner), source(std::move(description)), parent(host_node) {
     const std::size_t count = source->nodes.size();
-    const std::size_t words = (count + 63) / 64;
-    if (words <= 1) {
-        words_ = &inline_words_[0];
-        summary_ = &inline_words_[1];
-        summary_size_ = 1;
-    } else {
-        summary_size_ = (words + 63) / 64;
-        ready_.assign(words + summary_size_, 0);
-        words_ = ready_.data();
-        summary_ = ready_.data() + words;
-    }
+    const std::size_t words = (count + 63) / 64, summaries = (words + 63) / 64;
+    tops_ = static_cast<std::uint32_t>((summaries + 63) / 64);
+    if (words > 1) ready_ = std::make_unique<std::uint64_t[]>(words + summaries + tops_);
+    words_ = words > 1 ? ready_.get() : inline_words_;
+    summary_ = words_ + std::max<std::size_t>(words, 1);
+    top_ = summary_ + std::max<std::size_t>(summaries, 1);
     nodes.reserve(count);
     for (const NodeSpec& spec : source->nodes) {
         Node* node = spec.make(spec);
@@ -161,13 +156,34 @@ void Graph::mark_dirty() {
     if (parent != nullptr && !ended) static_cast<HostNode*>(parent)->child_dirty(this);
 }
 
-void Graph::quiet() {
-    dirty = false;
-    for (std::size_t s = 0; s < summary_size_; ++s) {
-        for (std::uint64_t left = summary_[s]; left != 0; left &= left - 1)
-            words_[s * 64 + static_cast<unsigned>(__builtin_ctzll(left))] = 0;
-        summary_[s] = 0;
+void Graph::first_of_word(std::uint32_t word) {
+    summary_[word >> 6U] |= std::uint64_t{1} << (word & 63U);
+    top_[word >> 12U] |= std::uint64_t{1} << ((word >> 6U) & 63U);
+    if (!dirty) mark_dirty();
+}
+
+namespace {
+// Calls `visit` with the place of each bit, lowest first; bits may be set further on meanwhile.
+template <class F>
+void drain(std::uint64_t& bits, std::size_t base, F visit) {
+    while (bits != 0) {
+        const auto bit = static_cast<unsigned>(__builtin_ctzll(bits));
+        visit(base + bit);
+        bits &= ~(std::uint64_t{1} << bit);
     }
+}
+}  // namespace
+
+void Graph::clear_ready() {
+    for (std::size_t t = 0; t < tops_; ++t)
+        drain(top_[t], t * 64, [&](std::size_t s) {
+            drain(summary_[s], s * 64, [&](std::size_t w) { words_[w] = 0; });
+        });
+    dirty = false;
+}
+
+void Graph::quiet() {
+    clear_ready();
     std::vector<Graph*> inner;
     for (Node* node : nodes) {
         node->nested(inner);
@@ -207,29 +223,38 @@ void Graph::fail(Node& node) {
 }
 
 template <bool watched>
+void Graph::sweep_word(std::size_t word, Time now) {
+    std::uint64_t& ready = words_[word];
+    Node* const* const first = nodes.data() + word * 64;
+    while (ready != 0) {
+        auto bit = static_cast<unsigned>(__builtin_ctzll(ready));
+        std::uint64_t mine = std::uint64_t{1} << bit;
+        // What comes next is most often the reader of what came before: it is tried without a search.
+        do {
+            passed_ = static_cast<std::uint32_t>(word * 64 + bit) + 1;
+            Node* node = first[bit];
+            if constexpr (watched) engine->watcher->on_node(Watcher::Event::before_node, *node);
+            node->eval(now);
+            if constexpr (watched) engine->watcher->on_node(Watcher::Event::after_node, *node);
+            ready &= ~mine;
+            ++bit;
+            mine <<= 1U;
+        } while ((ready & mine) != 0);
+    }
+}
+
+template <bool watched>
 void Graph::sweep_ready(Time now) {
     // order: rank, then node id (a node's index is its place in that order)
-    for (std::size_t s = 0; s < summary_size_; ++s) {
-        while (summary_[s] != 0) {
-            const std::size_t w = s * 64 + static_cast<unsigned>(__builtin_ctzll(summary_[s]));
-            while (words_[w] != 0) {
-                const auto bit = static_cast<unsigned>(__builtin_ctzll(words_[w]));
-                words_[w] &= words_[w] - 1;
-                cursor = static_cast<std::uint32_t>(w * 64 + bit);
-                Node* node = nodes[cursor];
-                if constexpr (watched) engine->watcher->on_node(Watcher::Event::before_node, *node);
-                node->eval(now);
-                if constexpr (watched) engine->watcher->on_node(Watcher::Event::after_node, *node);
-            }
-            summary_[s] &= ~(std::uint64_t{1} << (w & 63U));
-        }
-    }
+    for (std::size_t t = 0; t < tops_; ++t)
+        drain(top_[t], t * 64, [&](std::size_t s) {
+            drain(summary_[s], s * 64, [&](std::size_t w) { sweep_word<watched>(w, now); });
+        });
 }
 
 void Graph::evaluate(Time now) {
     Watcher* watcher = engine->watcher;
     if (watcher != nullptr) watcher->on_graph(Watcher::Event::before_graph, *this);
-    evaluating = true;
     for (;;) {
         try {
             if (watcher == nullptr)
@@ -238,24 +263,22 @@ void Graph::evaluate(Time now) {
                 sweep_ready<true>(now);
             break;
         } catch (...) {
-            Node& node = *nodes[cursor];
+            const std::uint32_t at = passed_ - 1;
+            Node& node = *nodes[at];
+            words_[at >> 6U] &= ~(std::uint64_t{1} << (at & 63U));
             try {
                 fail(node);
                 if (node.error == nullptr || node.error->kind != Kind::scalar) throw;
             } catch (...) {
                 // What else was ready is dropped: a boundary outside may let the graph go on.
-                evaluating = dirty = false;
-                for (std::size_t s = 0; s < summary_size_; ++s) {
-                    for (std::uint64_t left = summary_[s]; left != 0; left &= left - 1)
-                        words_[s * 64 + static_cast<unsigned>(__builtin_ctzll(left))] = 0;
-                    summary_[s] = 0;
-                }
+                passed_ = 0;
+                clear_ready();
                 throw;
             }
             if (watcher != nullptr) watcher->on_node(Watcher::Event::after_node, node);
         }
     }
-    evaluating = false;
+    passed_ = 0;
     dirty = false;
     if (watcher != nullptr) watcher->on_graph(Watcher::Event::after_graph, *this);
 }

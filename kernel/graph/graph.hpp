@@ -7,7 +7,7 @@
 //       others, always further on, ready
 //   C4  what was removed in this cycle is let go of; nested graphs that ended are destroyed
 //
-// Nothing scans nodes: the ready set is a bitset in rank order with a summary above it, the times
+// Nothing scans nodes: the ready set is a bitset in rank order with two summaries above it, the times
 // a heap in which a node stands at most once. A failure leaves the cycle at once; whoever runs the
 // engine then calls `stop`, which reaches every started node.
 #pragma once
@@ -133,14 +133,15 @@ public:
 
     // Make a node ready in this cycle; one whose turn has passed is ready in the next.
     void schedule(std::uint32_t node) {
-        if (evaluating && node <= cursor) {
+        if (node < passed_) [[unlikely]] {
             schedule_later(node);
             return;
         }
-        words_[node >> 6U] |= std::uint64_t{1} << (node & 63U);
-        summary_[node >> 12U] |= std::uint64_t{1} << ((node >> 6U) & 63U);
-        if (!dirty) mark_dirty();
+        const std::uint64_t before = words_[node >> 6U];
+        words_[node >> 6U] = before | std::uint64_t{1} << (node & 63U);
+        if (before == 0) first_of_word(node >> 6U);
     }
+    bool evaluating() const { return passed_ != 0; }
     bool ready(std::uint32_t node) const { return ((words_[node >> 6U] >> (node & 63U)) & 1U) != 0; }
     // Forget what is ready: a state that is put back says itself what waits.
     void quiet();
@@ -154,21 +155,28 @@ public:
     std::vector<Node*> nodes;
     ObjRef key;                 // of a keyed graph, for its path
     std::uint32_t place = none;  // where the parent keeps it
-    std::uint32_t cursor = 0;
-    bool dirty = false, evaluating = false, started = false, ended = false;
+    bool dirty = false, started = false, ended = false;
 
 private:
     void mark_dirty();
     void schedule_later(std::uint32_t node);
+    void first_of_word(std::uint32_t word);
+    template <bool watched>
+    void sweep_word(std::size_t word, Time now);
     template <bool watched>
     void sweep_ready(Time now);
+    void clear_ready();
     void fail(Node& node);
 
-    std::uint64_t inline_words_[2] = {0, 0};
-    std::vector<std::uint64_t> ready_;
+    // Three levels of bits: nodes, words of nodes with a bit, words of those. A node's bit stays
+    // until it has been evaluated, so a word is only found empty by the first that needs it.
+    std::uint32_t passed_ = 0;  // nodes before this one had their turn; 0 while not evaluating
+    std::uint32_t tops_;
     std::uint64_t* words_;
     std::uint64_t* summary_;
-    std::size_t summary_size_;
+    std::uint64_t* top_;
+    std::uint64_t inline_words_[3] = {0, 0, 0};
+    std::unique_ptr<std::uint64_t[]> ready_;
 };
 
 // A node with graphs inside. They tell it when they have something to evaluate.
@@ -336,16 +344,16 @@ private:
     std::vector<std::unique_ptr<Graph>> graveyard_;
 };
 
-// Most outputs have one reader; the loop is for the others. On every path of every tick.
-inline void Out::notify(Time now) {
-    const auto* entry = subscribers.begin();
-    for (std::uint32_t left = subscribers.size(); left != 0; --left, ++entry) {
-        if ((*entry & 1U) == 0) [[likely]] {
-            Node* node = reinterpret_cast<Node*>(*entry);
-            node->graph->schedule(node->index);
-        } else {
-            reinterpret_cast<Link*>(*entry & ~Subscribers::Entry{1})->target_marked(now);
-        }
+// Most outputs have one reader and stand alone: on every path of every tick.
+inline void Out::mark(Time now) {
+    if (last_modified == now) return;
+    last_modified = now;
+    const Subscribers::Entry sole = subscribers.sole();
+    if (sole != 0 && (sole & 1U) == 0 && parent == nullptr) [[likely]] {
+        const Node* node = reinterpret_cast<const Node*>(sole);
+        node->graph->schedule(node->index);
+    } else {
+        tell(now);
     }
 }
 
@@ -376,8 +384,7 @@ protected:
     bool valid(std::size_t i) const { return in_[i]->valid(); }
     bool modified(std::size_t i, Time now) const { return in_[i]->modified(now); }
     ScalarOut& at(std::size_t i) const {
-        Out* source = in_[i];
-        return static_cast<ScalarOut&>(source->is_link ? *source->resolve() : *source);
+        return static_cast<ScalarOut&>(*in_[i]->resolve());
     }
     ScalarOut& result() const { return static_cast<ScalarOut&>(*out); }
     bool b(std::size_t i) const { return at(i).raw.b; }

@@ -49,6 +49,7 @@ void Subscribers::remove(Entry entry) {
     if (at == last) return;
     std::copy(at + 1, last, at);  // the order of the others stays
     --count_;
+    if (capacity_ == 0) one_ = 0;
 }
 
 // --- Out ---------------------------------------------------------------------------------------
@@ -83,12 +84,6 @@ void Out::unsubscribe(Link* link) {
     subscribers.remove(reinterpret_cast<Subscribers::Entry>(link) | 1U);
 }
 
-Out* Out::resolve() {
-    Out* out = this;
-    while (out != nullptr && out->is_link) out = static_cast<Link*>(out)->target;
-    return out;
-}
-
 bool Out::all_valid() const {
     if (!valid()) return false;
     Out* out = const_cast<Out*>(this)->resolve();
@@ -113,6 +108,19 @@ bool Out::all_valid() const {
     }
 }
 
+void Out::tell(Time now) {
+    const auto* entry = subscribers.begin();
+    for (std::uint32_t left = subscribers.size(); left != 0; --left, ++entry) {
+        if ((*entry & 1U) == 0) {
+            Node* node = reinterpret_cast<Node*>(*entry);
+            node->graph->schedule(node->index);
+        } else {
+            reinterpret_cast<Link*>(*entry & ~Subscribers::Entry{1})->target_marked(now);
+        }
+    }
+    if (parent != nullptr) parent->child_marked(slot, now);
+}
+
 void Out::invalidate(Time now) {
     if (last_modified == never) return;
     last_modified = never;
@@ -125,6 +133,11 @@ void Out::invalidate(Time now) {
             reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->target_invalid(now);
         }
     }
+}
+
+void ScalarOut::drop_and_mark(Time now) {
+    host.release(std::exchange(boxed, nullptr));
+    mark(now);
 }
 
 void ScalarOut::invalidate(Time now) {

@@ -47,6 +47,8 @@ public:
     const Entry* begin() const { return capacity_ == 0 ? &one_ : many_; }
     const Entry* end() const { return begin() + count_; }
     std::uint32_t size() const { return count_; }
+    // The entry, when there is one alone; else 0.
+    Entry sole() const { return capacity_ == 0 ? one_ : 0; }
 
 private:
     union {
@@ -68,20 +70,14 @@ public:
     bool all_valid() const;
 
     // The value was changed at `now`.
-    void mark(Time now) {
-        if (last_modified == now) return;
-        last_modified = now;
-        notify(now);
-        if (parent != nullptr) parent->child_marked(slot, now);
-    }
-    inline void notify(Time now);  // in graph.hpp, where nodes are known
+    inline void mark(Time now);  // in graph.hpp, where nodes are known
     void subscribe(Node* node) { subscribers.add(reinterpret_cast<Subscribers::Entry>(node)); }
     void unsubscribe(Node* node) { subscribers.remove(reinterpret_cast<Subscribers::Entry>(node)); }
     void subscribe(Link* link);
     void unsubscribe(Link* link);
 
     // The output this one finally stands for; null for a link that leads nowhere.
-    Out* resolve();
+    inline Out* resolve();
     Handle* handle();  // a new count
 
     virtual void child_marked(std::uint32_t, Time) {}
@@ -99,6 +95,9 @@ public:
     Kind kind;
     bool is_link = false;
     bool sweeping = false;  // waits for the end of the cycle
+
+private:
+    void tell(Time now);  // every subscriber, and the parent
 };
 
 // TS, REF and SIGNAL: one value. Unboxed kinds box themselves when somebody asks for an object.
@@ -110,18 +109,15 @@ public:
     }
     void set_bool(bool value, Time now) {
         raw.b = value;
-        unbox();
-        mark(now);
+        mark_unboxed(now);
     }
     void set_int(std::int64_t value, Time now) {
         raw.i = value;
-        unbox();
-        mark(now);
+        mark_unboxed(now);
     }
     void set_real(double value, Time now) {
         raw.f = value;
-        unbox();
-        mark(now);
+        mark_unboxed(now);
     }
     void set_object(ObjRef value, Time now) {
         Obj* old = std::exchange(boxed, value.take());
@@ -141,9 +137,14 @@ public:
     Raw raw{};
 
 private:
-    void unbox() {
-        if (boxed != nullptr) host.release(std::exchange(boxed, nullptr));
+    // The object of an earlier value is of no use any more.
+    void mark_unboxed(Time now) {
+        if (boxed == nullptr) [[likely]]
+            mark(now);
+        else
+            drop_and_mark(now);
     }
+    void drop_and_mark(Time now);
 };
 
 // TSB and TSL: children at fixed places (a TSL without a size grows at its end).
@@ -269,6 +270,12 @@ private:
     TypeRef keep_;
     std::vector<Node*> binding_watchers_;
 };
+
+inline Out* Out::resolve() {
+    Out* out = this;
+    while (out != nullptr && out->is_link) out = static_cast<Link*>(out)->target;
+    return out;
+}
 
 std::unique_ptr<Out> make_out(const TsType& type, Node* owner, bool link = false);
 // The child at a fixed place of a bundle or list, through links where there are any; the set of

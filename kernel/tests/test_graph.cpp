@@ -1,4 +1,5 @@
 // The engine without Python: order of evaluation, times, notification once for each time.
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -51,11 +52,104 @@ NodeSpec spec(const char* name, Factory make, const TypeRef& type,
     return made;
 }
 
+// Notes its turn, then makes others ready, or fails.
+std::vector<std::uint32_t> turns;
+class Turn final : public Node {
+public:
+    void eval(Time) override {
+        turns.push_back(index);
+        for (const std::uint32_t other : then) graph->schedule(other);
+        if (fails) throw std::runtime_error("it was asked to");
+    }
+    std::vector<std::uint32_t> then;
+    bool fails = false;
+};
+
+// Whatever is made ready, however far apart and whenever, has its turn once and in order.
+void ready_set_in_order(std::uint32_t count) {
+    auto source = std::make_shared<Template>();
+    for (std::uint32_t i = 0; i < count; ++i) source->nodes.push_back(spec("turn", make_node<Turn>, nullptr, {}));
+    Engine engine(source);
+    Graph& graph = *engine.root;
+    const auto turn = [&](std::uint32_t at) -> Turn& { return static_cast<Turn&>(*graph.nodes[at]); };
+    engine.start(tick_ns);
+    Time now = tick_ns;
+    CHECK(engine.next_time() == forever);
+    std::uint32_t random = 1;
+    for (int round = 0; round < 50; ++round) {
+        std::vector<bool> wanted(count, false);
+        for (std::uint32_t i = 0; i < 40; ++i) {
+            random = random * 1664525U + 1013904223U;
+            const std::uint32_t at = (random >> 8U) % count;
+            wanted[at] = true;
+            graph.schedule(at);
+        }
+        turns.clear();
+        engine.cycle(now += tick_ns);
+        std::vector<std::uint32_t> expected;
+        for (std::uint32_t at = 0; at < count; ++at)
+            if (wanted[at]) expected.push_back(at);
+        CHECK(turns == expected);
+        CHECK(engine.next_time() == forever);
+    }
+    // the next one, one far ahead, itself and one behind: the last two have their turn in the next cycle
+    const std::uint32_t middle = count / 2, last = count - 1;
+    turn(middle).then = {last, middle + 1, middle, 0, last};
+    graph.schedule(middle);
+    turns.clear();
+    engine.cycle(now += tick_ns);
+    CHECK((turns == std::vector<std::uint32_t>{middle, middle + 1, last}));
+    CHECK(engine.next_time() == now + tick_ns);
+    turn(middle).then.clear();
+    turns.clear();
+    engine.cycle(now += tick_ns);
+    CHECK((turns == std::vector<std::uint32_t>{0, middle}));
+    // after a failure nothing is left over
+    turn(middle).fails = true;
+    for (const std::uint32_t at : {0U, middle, last}) graph.schedule(at);
+    turns.clear();
+    bool failed = false;
+    try {
+        engine.cycle(now += tick_ns);
+    } catch (const std::runtime_error&) {
+        failed = true;
+    }
+    CHECK(failed);
+    CHECK((turns == std::vector<std::uint32_t>{0, middle}));
+    CHECK(!graph.evaluating());
+    CHECK(engine.next_time() == forever);
+    turns.clear();
+    graph.schedule(last);
+    engine.cycle(now += tick_ns);
+    CHECK((turns == std::vector<std::uint32_t>{last}));
+    engine.stop();
+}
+
+// An output with no reader, one and many, as readers come and go.
+void subscribers_come_and_go() {
+    Subscribers readers;
+    CHECK(readers.sole() == 0 && readers.size() == 0);
+    readers.add(8);
+    CHECK(readers.sole() == 8);
+    readers.remove(8);
+    CHECK(readers.sole() == 0 && readers.size() == 0);
+    for (const Subscribers::Entry entry : {8U, 16U, 24U, 32U, 40U}) readers.add(entry);
+    CHECK(readers.sole() == 0);
+    readers.remove(24);
+    CHECK((std::vector<Subscribers::Entry>(readers.begin(), readers.end()) ==
+           std::vector<Subscribers::Entry>{8, 16, 32, 40}));
+    for (const Subscribers::Entry entry : {8U, 16U, 32U, 40U}) readers.remove(entry);
+    CHECK(readers.size() == 0 && readers.sole() == 0);
+}
+
 }  // namespace
 
 int main() {
     host.retain = retain;
     host.release = release;
+    subscribers_come_and_go();
+    // one word, several, several summaries, several of those above
+    for (const std::uint32_t count : {40U, 64U, 1000U, 5000U, 300'000U}) ready_set_in_order(count);
     auto type = std::make_shared<TsType>();
     type->scalar = Scalar::integer;
     auto source = std::make_shared<Template>();
