@@ -667,6 +667,7 @@ void bind_graph(nb::module_& m) {
         keep("remove_if_exists", symbols.remove_if_exists);
         keep("removed_type", symbols.removed_type);
         keep("set_delta", symbols.set_delta);
+        keep("key_set", symbols.key_set);
         keep("ordered", symbols.ordered);
         keep("make_window", symbols.make_window);
         keep("make_node_error", symbols.make_node_error);

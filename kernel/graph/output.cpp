@@ -123,7 +123,10 @@ void Out::tell(Time now) {
 
 void Out::invalidate(Time now) {
     if (last_modified == never) return;
+    const bool ticked = last_modified == now;
     last_modified = never;
+    was_valid = true;
+    if (parent != nullptr && !ticked) parent->child_marked(slot, now);
     // Those who listen hear of it: a validity that went is a change too.
     for (const auto entry : subscribers) {
         if ((entry & 1U) == 0) {
@@ -471,6 +474,7 @@ Link* Link::project_keys() {
 
 void Link::target_gone() {
     target = nullptr;
+    was_valid = ever_valid();
     last_modified = never;
     for (const auto& projection : projections)
         if (projection != nullptr) projection->last_modified = never;

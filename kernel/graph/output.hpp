@@ -95,6 +95,15 @@ public:
     Kind kind;
     bool is_link = false;
     bool sweeping = false;  // waits for the end of the cycle
+    bool was_valid = false;  // had a value that was taken away
+
+    // `last_modified`, and whether there was a value that went, in one number to be saved.
+    Time stamp() const { return last_modified == never && was_valid ? never + 1 : last_modified; }
+    void set_stamp(Time saved) {
+        was_valid = saved == never + 1;
+        last_modified = was_valid ? never : saved;
+    }
+    bool ever_valid() const { return valid() || was_valid; }
 
 private:
     void tell(Time now);  // every subscriber, and the parent

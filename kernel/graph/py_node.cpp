@@ -494,6 +494,11 @@ void ReplayNode::eval(Time now) {
 void RecordNode::eval(Time now) {
     if (!in_[0]->modified(now) && !sampled(in_[0], now)) return;
     const ObjRef delta = steal(read_delta(in_[0], now));
+    // A bundle or list whose part lost its value ticked, and has nothing to tell.
+    const Kind kind = in_[0]->kind;
+    if ((kind == Kind::bundle || kind == Kind::list) && PyDict_Check(delta.get()) &&
+        PyDict_GET_SIZE(delta.get()) == 0)
+        return;
     const ObjRef time = steal(to_datetime(now));
     const ObjRef pair = steal(PyTuple_Pack(2, time.get(), delta.get()));
     check(PyList_Append(spec->payload.get(), pair.get()));

@@ -18,6 +18,7 @@ struct Symbols {
     PyObject* remove_if_exists = nullptr;
     PyObject* removed_type = nullptr;    // Removed(item)
     PyObject* set_delta = nullptr;       // set_delta(added, removed)
+    PyObject* key_set = nullptr;         // key_set(list of keys) -> a set in that order
     PyObject* ordered = nullptr;         // ordered(elements of a set) -> list
     PyObject* make_window = nullptr;     // (list of values, Python type) -> array
     PyObject* make_node_error = nullptr;  // (node view, exception, depth, values) -> NodeError
@@ -73,6 +74,7 @@ struct View {
     Node* node;         // the reader; null for a child's view
     bool writable;
     bool whole;         // everything counts as modified: it was bound anew in this cycle
+    bool within;        // reached through a time series that ticked: reads as the whole if it did not
     bool active;
     std::uint32_t input;
 };

@@ -85,8 +85,8 @@ Out* find_way(Graph& root, PyObject* way) {
 }
 
 ObjRef save_out(Out& out) {
-    if (out.is_link) return number(out.last_modified);
-    const ObjRef time = number(out.last_modified);
+    if (out.is_link) return number(out.stamp());
+    const ObjRef time = number(out.stamp());
     switch (out.kind) {
         case Kind::bundle:
         case Kind::list: {
@@ -149,10 +149,10 @@ void load_scalar(ScalarOut& out, PyObject* value) {
 
 void load_out(Out& out, PyObject* state) {
     if (out.is_link) {
-        out.last_modified = as_number(state);
+        out.set_stamp(as_number(state));
         return;
     }
-    out.last_modified = as_number(at(state, 0));
+    out.set_stamp(as_number(at(state, 0)));
     switch (out.kind) {
         case Kind::bundle:
         case Kind::list: {
@@ -257,17 +257,17 @@ ObjRef save_graph(Graph& graph) {
 // Links got their times from being bound: they are what they were.
 void load_link_times(Out& out, PyObject* state) {
     if (out.is_link) {
-        out.last_modified = as_number(state);
+        out.set_stamp(as_number(state));
         static_cast<Link&>(out).bound_at = never;
         static_cast<Link&>(out).refresh_parts();
     } else if (out.kind == Kind::bundle || out.kind == Kind::list) {
         auto& group = static_cast<GroupOut&>(out);
-        out.last_modified = as_number(at(state, 0));
+        out.set_stamp(as_number(at(state, 0)));
         for (std::uint32_t i = 0; i < group.size(); ++i)
             load_link_times(*group.children[i], item(at(state, 1), i));
     } else if (out.kind == Kind::dict) {
         auto& dict = static_cast<DictOut&>(out);
-        out.last_modified = as_number(at(state, 0));
+        out.set_stamp(as_number(at(state, 0)));
         for (std::uint32_t i = 0; i < dict.keys().slots(); ++i)
             if (dict.keys().live(i))
                 load_link_times(*dict.children[i], at(item(at(state, 1), i), 1));

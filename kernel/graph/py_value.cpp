@@ -112,10 +112,10 @@ namespace {
 PyObject* borrowed(PyObject* object) { return Py_NewRef(object == nullptr ? Py_None : object); }
 
 ObjRef set_of(const KeyTable& keys) {
-    ObjRef set = steal(PySet_New(nullptr));
+    ObjRef list = steal(PyList_New(0));
     for (std::uint32_t at = 0; at < keys.slots(); ++at)
-        if (keys.live(at)) check(PySet_Add(set.get(), keys.key(at)));
-    return set;
+        if (keys.live(at)) check(PyList_Append(list.get(), keys.key(at)));
+    return steal(PyObject_CallOneArg(symbols.key_set, list.get()));
 }
 
 PyObject* bundle_value(GroupOut& group, Time now) {
@@ -158,7 +158,7 @@ PyObject* read_value(Out* from, Time now) {
             auto& dict = static_cast<DictOut&>(*out);
             ObjRef items = steal(PyDict_New());
             for (std::uint32_t at = 0; at < dict.keys().slots(); ++at) {
-                if (!dict.keys().live(at) || !dict.children[at]->valid()) continue;
+                if (!dict.keys().live(at)) continue;
                 const ObjRef item = steal(read_value(dict.children[at], now));
                 check(PyDict_SetItem(items.get(), dict.keys().key(at), item.get()));
             }
@@ -201,7 +201,8 @@ PyObject* dict_delta(DictOut& dict, Time now, bool whole, const KeyTable* before
     for (const std::uint32_t at : dict.changed(now))
         if (at < keys.slots() && keys.live(at)) put(at);
     for (const std::uint32_t at : keys.removed(now))
-        check(PyDict_SetItem(items.get(), keys.key(at), symbols.remove));
+        if (dict.children[at]->ever_valid())  // a key without a value was in no change yet
+            check(PyDict_SetItem(items.get(), keys.key(at), symbols.remove));
     return items.take();
 }
 
@@ -300,6 +301,17 @@ namespace {
     throw HostError();
 }
 
+// A list for a tuple and a set or list for a frozenset are kept as what the output takes.
+ObjRef as_immutable(const ScalarOut& out, PyObject* value) {
+    const PyObject* wanted = out.type->scalar_type.get();
+    const bool list = PyList_Check(value);
+    if (list && wanted == reinterpret_cast<PyObject*>(&PyTuple_Type))
+        return steal(PyList_AsTuple(value));
+    if ((list || PyAnySet_Check(value)) && wanted == reinterpret_cast<PyObject*>(&PyFrozenSet_Type))
+        return steal(PyFrozenSet_New(value));
+    refuse(out, value);
+}
+
 void apply_scalar(ScalarOut& out, PyObject* value, Time now) {
     switch (out.type->scalar) {
         case Scalar::integer: {
@@ -357,7 +369,10 @@ void apply_scalar(ScalarOut& out, PyObject* value, Time now) {
                 !PyType_IsSubtype(Py_TYPE(value), reinterpret_cast<PyTypeObject*>(wanted))) {
                 const int is = PyObject_IsInstance(value, wanted);
                 check(is);
-                if (is == 0) refuse(out, value);
+                if (is == 0) {
+                    out.set_object(as_immutable(out, value), now);
+                    return;
+                }
             }
         }
     }
@@ -472,7 +487,7 @@ void apply_dict(DictOut& dict, PyObject* value, Time now) {
         apply(*dict.create(key, now), item, now);
     }
     // An empty change makes an output valid, and is no change after that.
-    if (!dict.valid()) {
+    if (!dict.valid() && PyDict_GET_SIZE(value) == 0) {
         dict.key_set.mark(now);
         dict.mark(now);
     }

@@ -10,6 +10,8 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+
 namespace mainspring::graph::py {
 
 PyTypeObject* view_type = nullptr;
@@ -105,6 +107,7 @@ PyObject* get_delta(PyObject* self, void*) {
         View* view = as_view(self);
         Out* out = out_of(view);
         if (out == nullptr) Py_RETURN_NONE;
+        if (view->within && !is_modified(view)) return read_value(out, now_of(*out));
         return read_delta(out, now_of(*out), view->whole);
     });
 }
@@ -155,14 +158,18 @@ PyObject* child_view(PyObject* self, Out* child, bool whole = false) {
     View* parent = as_view(self);
     Out* out = out_of(parent);
     if (!whole && out != nullptr) whole = parent->whole || sampled(out, now_of(*out));
-    return reinterpret_cast<PyObject*>(new_view(child, nullptr, parent->writable, none, whole));
+    View* made = new_view(child, nullptr, parent->writable, none, whole);
+    made->within = parent->within || (out != nullptr && out->modified(now_of(*out)));
+    return reinterpret_cast<PyObject*>(made);
 }
 
 PyObject* get_key_set(PyObject* self, void*) {
     return guard([&]() -> PyObject* {
         Out* out = resolved(self);
         if (out == nullptr || out->kind != Kind::dict) no_attribute("key_set");
-        return child_view(self, &static_cast<DictOut*>(out)->key_set);
+        PyObject* keys = child_view(self, &static_cast<DictOut*>(out)->key_set);
+        as_view(keys)->within = false;  // it ticks by itself
+        return keys;
     });
 }
 
@@ -239,9 +246,16 @@ PyObject* listing(PyObject* self, Which which, Give give, const char* name) {
             for (const std::uint32_t at : keys.added(now))
                 give_one(self, list.get(), give, keys.key(at), dict.children[at], whole);
         } else {
-            for (const std::uint32_t at : dict.changed(now))
-                if (at < keys.slots() && keys.live(at) && dict.children[at]->modified(now))
+            const auto& changed = dict.changed(now);
+            for (auto it = changed.begin(); it != changed.end(); ++it) {
+                const std::uint32_t at = *it;
+                if (at >= keys.slots() || !keys.live(at)) continue;
+                const Out& child = *dict.children[at];
+                if (!child.modified(now) && !child.was_valid) continue;
+                // Only what lost its value and got another one stands there twice.
+                if (!child.was_valid || std::find(changed.begin(), it, at) == it)
                     give_one(self, list.get(), give, keys.key(at), dict.children[at], whole);
+            }
         }
         return list.take();
     }
@@ -280,8 +294,8 @@ MAINSPRING_LISTING(removed_items, removed, items)
 PyObject* set_change(PyObject* self, bool want_added) {
     return guard([&]() -> PyObject* {
         Out* out = resolved(self);
-        ObjRef result = steal(PySet_New(nullptr));
-        if (out == nullptr) return result.take();
+        ObjRef result = steal(PyList_New(0));
+        if (out == nullptr) return PyObject_CallOneArg(symbols.key_set, result.get());
         const KeyTable* table = nullptr;
         if (out->kind == Kind::set) table = &static_cast<SetOut*>(out)->keys;
         else if (out->kind == Kind::dict) table = &static_cast<DictOut*>(out)->keys();
@@ -294,12 +308,12 @@ PyObject* set_change(PyObject* self, bool want_added) {
             if (from != nullptr)
                 for (std::uint32_t at = 0; at < from->slots(); ++at)
                     if (from->live(at) && (less == nullptr || less->find(from->key(at)) == none))
-                        check(PySet_Add(result.get(), from->key(at)));
+                        check(PyList_Append(result.get(), from->key(at)));
         } else {
             for (const std::uint32_t at : want_added ? table->added(now) : table->removed(now))
-                check(PySet_Add(result.get(), table->key(at)));
+                check(PyList_Append(result.get(), table->key(at)));
         }
-        return result.take();
+        return PyObject_CallOneArg(symbols.key_set, result.get());
     });
 }
 PyObject* added(PyObject* self, PyObject*) { return set_change(self, true); }
@@ -398,10 +412,8 @@ int view_assign(PyObject* self, PyObject* key, PyObject* value) {
         if (out->kind == Kind::dict) {
             auto& dict = static_cast<DictOut&>(*out);
             if (value == nullptr) {
-                if (!dict.erase(key, now)) {
-                    PyErr_SetObject(PyExc_KeyError, key);
-                    return -1;
-                }
+                dict.erase(key, now);
+                dict.mark(now);
             } else {
                 apply(*dict.create(key, now), value, now);
             }
@@ -594,6 +606,7 @@ PyObject* invalidate(PyObject* self, PyObject*) {
         Py_RETURN_NONE;
     });
 }
+// Whoever writes to an output ticks it, whether or not anything is different after.
 PyObject* clear(PyObject* self, PyObject*) {
     return guard([&]() -> PyObject* {
         Out* out = writable(self);
@@ -602,6 +615,7 @@ PyObject* clear(PyObject* self, PyObject*) {
             auto& dict = static_cast<DictOut&>(*out);
             for (std::uint32_t at = 0; at < dict.keys().slots(); ++at)
                 if (dict.keys().live(at)) dict.erase_slot(at, now);
+            dict.mark(now);
         } else if (out->kind == Kind::set) {
             auto& set = static_cast<SetOut&>(*out);
             for (std::uint32_t at = 0; at < set.keys.slots(); ++at)
@@ -609,6 +623,7 @@ PyObject* clear(PyObject* self, PyObject*) {
                     const ObjRef key(set.keys.key(at));
                     set.remove(key.get(), now);
                 }
+            set.mark(now);
         } else {
             out->invalidate(now);
         }
@@ -620,15 +635,23 @@ PyObject* add(PyObject* self, PyObject* key) {
         Out* out = writable(self);
         if (out->kind != Kind::set) wrong_kind("add()");
         static_cast<SetOut&>(*out).add(key, now_of(*out));
+        out->mark(now_of(*out));
         Py_RETURN_NONE;
     });
 }
 PyObject* remove(PyObject* self, PyObject* key) {
     return guard([&]() -> PyObject* {
         Out* out = writable(self);
-        if (out->kind == Kind::set) static_cast<SetOut&>(*out).remove(key, now_of(*out));
-        else if (out->kind == Kind::dict) static_cast<DictOut&>(*out).erase(key, now_of(*out));
-        else wrong_kind("remove()");
+        const Time now = now_of(*out);
+        if (out->kind == Kind::set) {
+            static_cast<SetOut&>(*out).remove(key, now);
+            out->mark(now);
+        } else if (out->kind == Kind::dict) {
+            static_cast<DictOut&>(*out).erase(key, now);
+            out->mark(now);
+        } else {
+            wrong_kind("remove()");
+        }
         Py_RETURN_NONE;
     });
 }
@@ -847,6 +870,7 @@ View* new_view(Out* out, Node* reader, bool writable_view, std::uint32_t input, 
     view->node = reader;
     view->writable = writable_view;
     view->whole = whole;
+    view->within = false;
     view->active = true;
     view->input = input;
     PyObject_GC_Track(reinterpret_cast<PyObject*>(view));

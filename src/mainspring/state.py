@@ -10,7 +10,8 @@ refused with its path (`robot.scripts[Arm].target`), never dropped.
     Traceback (most recent call last):
     mainspring.errors.StateError: arm['f'] is a builtin_function_or_method, ...
 
-Mappings keep their order, because their order is state; sets are sorted by their encoding.
+Mappings keep their order, because their order is state; sets are sorted by their encoding, unless they are
+of a class derived from `set`, which is taken to have an order of its own.
 Part of the state is whatever follows the `Stateful` protocol.
 """
 
@@ -176,6 +177,9 @@ def _plain_object(value: Any, path: str) -> Any:
         names = tuple(field.name for field in dataclasses.fields(value))
     elif isinstance(value, tuple) and hasattr(cls, "_fields"):
         names = cls._fields
+    elif isinstance(value, set):  # of a kind of its own: its order is state
+        items = [_plain(item, f"{path} member") for item in value]
+        return _object(cls.__module__, cls.__qualname__, items)
     else:
         raise StateError(
             f"{path} is a {cls.__name__}, which cannot be saved",
@@ -236,7 +240,7 @@ def _revive_object(module: str, name: str, content: Any) -> Any:
         return target[content]
     if dataclasses.is_dataclass(target):
         return _revive_dataclass(target, content)
-    return target(**content)
+    return target(content) if isinstance(content, list) else target(**content)
 
 
 def _revive_dataclass(cls: Any, content: dict[str, Any]) -> Any:

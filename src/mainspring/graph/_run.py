@@ -156,6 +156,7 @@ _k.set_symbols(
         "remove_if_exists": _sentinels.REMOVE_IF_EXISTS,
         "removed_type": _sentinels.Removed,
         "set_delta": _sentinels.set_delta,
+        "key_set": _sentinels.KeySet,
         "ordered": _sentinels.ordered,
         "make_window": _make_window,
         "make_node_error": _make_node_error,

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["REMOVE", "REMOVE_IF_EXISTS", "REQUIRED", "Removed", "SetDelta", "set_delta"]
+__all__ = [
+    "REMOVE",
+    "REMOVE_IF_EXISTS",
+    "REQUIRED",
+    "KeySet",
+    "Removed",
+    "SetDelta",
+    "set_delta",
+]
 
 T = TypeVar("T")
 
@@ -139,6 +148,45 @@ class SetDelta(frozenset[Any]):
         items = [repr(item) for item in ordered(self.added)]
         items += [f"Removed({item!r})" for item in ordered(self.removed)]
         return "SetDelta({" + ", ".join(items) + "})"
+
+
+class KeySet(set[Any]):
+    """The value of a TSS: a set that is iterated in the order of the time series, whatever the hashes."""
+
+    __slots__ = ("_order",)
+    _order: tuple[Any, ...] | None
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        order = tuple(items)
+        super().__init__(order)
+        self._order = order
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(ordered(super().__iter__()) if self._order is None else self._order)
+
+    def __reduce__(self) -> tuple[type[KeySet], tuple[tuple[Any, ...]]]:
+        return KeySet, (tuple(self),)
+
+    def __repr__(self) -> str:  # as any other set is shown
+        return "{" + ", ".join(map(repr, self)) + "}" if self else "set()"
+
+
+def _changing(name: str) -> Any:
+    change = getattr(set, name)
+
+    @functools.wraps(change)
+    def changed(self: KeySet, *args: Any) -> Any:
+        self._order = None  # the reader's own now
+        return change(self, *args)
+
+    return changed
+
+
+for _name in (
+    "add", "clear", "difference_update", "discard", "intersection_update", "pop", "remove",
+    "symmetric_difference_update", "update", "__iand__", "__ior__", "__isub__", "__ixor__",
+):  # fmt: skip
+    setattr(KeySet, _name, _changing(_name))
 
 
 def ordered(items: Iterable[Any]) -> list[Any]:

@@ -111,9 +111,9 @@ def _kernel_scalar(scalar: Any) -> Any:
     if isinstance(scalar, type) and not isinstance(scalar, _pytypes.GenericAlias):
         return None if scalar in (object, enum.Enum) else scalar
     origin = get_origin(scalar)
-    if origin in (tuple, list):
+    if origin in (tuple, list, frozenset):
         return origin
-    return None
+    return frozenset if origin is set else None
 
 
 class TSm(TsMeta):

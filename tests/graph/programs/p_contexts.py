@@ -90,18 +90,23 @@ NUMBERS, NAMES = [1, None, 3, None, 5], [None, "a", None, "b", None]
 def table_entered():
     for node in (here, here_early, here_scalar):
 
-        @graph
-        def g(ts: TS[int], name: TS[str]) -> TS[str]:
-            with locale(name):
+        def inside(node=node):
+            @graph
+            def g(ts: TS[int], name: TS[str]) -> TS[str]:
+                with locale(name):
+                    return node(ts)
+
+            return eval_node(g, NUMBERS, NAMES)
+
+        def without(node=node):
+            @graph
+            def g(ts: TS[int]) -> TS[str]:
                 return node(ts)
 
-        yield node.signature.name, lambda: eval_node(g, NUMBERS, NAMES)
+            return eval_node(g, NUMBERS)
 
-        @graph
-        def without(ts: TS[int]) -> TS[str]:
-            return node(ts)
-
-        yield f"{node.signature.name}-without", lambda: eval_node(without, NUMBERS)
+        yield node.signature.name, inside
+        yield f"{node.signature.name}-without", without
 
 
 def case_entered_bundle():
