@@ -6,8 +6,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mainspring import Script
 from mainspring.physics import InverseKinematics, MuJoCo, PdController
 
@@ -23,18 +21,15 @@ class Arm(MuJoCo):
 
     def tool(self) -> Any:
         """Where the tip of the tool is."""
-        self.refresh()
-        return self.data.site_xpos[self._tool].copy()
+        return self.site_frame(self._tool)[0]
 
 
-def target_at(seconds: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+def target_at(seconds: float) -> tuple[float, float, float]:
     """The point to follow: a slow figure over the table."""
-    return np.array(
-        [
-            0.50 + 0.08 * math.sin(1.3 * seconds),
-            0.28 * math.sin(0.8 * seconds),
-            0.75 + 0.10 * math.sin(2.1 * seconds),
-        ]
+    return (
+        0.50 + 0.08 * math.sin(1.3 * seconds),
+        0.28 * math.sin(0.8 * seconds),
+        0.75 + 0.10 * math.sin(2.1 * seconds),
     )
 
 
@@ -66,7 +61,7 @@ class Tracker(Script):
         """One step of control."""
         now = self.context.time / 1e9
         target = target_at(now)
-        self.error = math.dist(self._arm.tool(), target)
+        self.error = math.dist(self._arm.tool().tolist(), target)
         self._arm.write_poses("target", target)
         # The servo holds for a step: aim at where the target will be at its end.
         found = self._ik.solve(target_at(now + ts), self.DOWN, start=self.joints)
@@ -86,11 +81,26 @@ class Tracker(Script):
 class Visitor(Script):
     """Somebody who walks round the cell, now nearer, now farther."""
 
+    def __init__(self, arm: str = "arm") -> None:
+        self._name = arm
+
+    def on_start(self) -> None:
+        """Enters the cell."""
+        arm = self.scene.subsystems[self._name]
+        assert isinstance(arm, Arm)
+        self._arm = arm
+
     def on_update(self, ts: float) -> None:
         """One step."""
         now = self.context.time / 1e9
         angle = -2.4 + 0.55 * now
         away = 1.9 + 0.9 * math.cos(0.9 * now)
-        arm = self.scene.subsystems["arm"]
-        assert isinstance(arm, Arm)
-        arm.write_poses("visitor", (away * math.cos(angle), away * math.sin(angle), 0.85))
+        where = (away * math.cos(angle), away * math.sin(angle), 0.85)
+        self._arm.write_poses("visitor", where)
+
+    def save(self) -> Any:
+        """Nothing: the time says where it is."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Nothing to bring back."""

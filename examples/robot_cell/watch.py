@@ -10,8 +10,6 @@ what it says can be read in that instant's Export phase. It is a part of the sce
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mainspring import Phase, Scene
@@ -95,8 +93,8 @@ class Watch(GraphSubsystem):
         self._cell, self._scan = scene, scene.subsystems["scan"]
 
     def _nearest(self) -> float:
-        value: Any = self._scan.value
-        return float(np.min(value, initial=6.0, where=np.isfinite(value)))
+        # Nothing within reach is inf, and before the first scan everything is NaN.
+        return float(np.fmin.reduce(self._scan.value, initial=6.0))
 
     def _error(self) -> float:
         return float(self._cell.scripts["tracker"].error)

@@ -13,6 +13,7 @@ from mainspring.physics import (
     InverseKinematics,
     JerkLimited,
     JointClaimError,
+    JointGroup,
     MuJoCo,
     PdController,
     PhysicsError,
@@ -112,6 +113,35 @@ def test_wrong_names_and_numbers() -> None:
         controller.set_target([1.0, np.nan])
     with pytest.raises(PhysicsError, match="'gravity' or 'dynamics'"):
         PdController(compensate="magic")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "setting", [{"kp": [1.0, 2.0, 3.0]}, {"kd": float("nan")}, {"max_force": -1.0}]
+)
+def test_settings_that_fit_no_joints_are_refused(setting: dict[str, object]) -> None:
+    """One number, or one for each joint; the error names the setting and the controller."""
+    with pytest.raises(PhysicsError, match=f"'servo': {next(iter(setting))}="):
+        cell([PdController(name="servo", **setting)])
+
+
+def test_joints_of_a_model_loaded_later_are_driven() -> None:
+    """A group of joints goes by name: after another model is loaded it reads and drives that."""
+    needs("mujoco")
+    solver = MuJoCo(ARM)
+    first, last = solver.joints[0], solver.joints[-1]
+    group = JointGroup(solver, [last, first])
+    solver.write_joints([0.1 * (n + 1) for n in range(len(solver.joints))])
+    places = solver.joint_positions()
+    assert group.state().tolist() == [places[-1], places[0], 0.0, 0.0]
+    solver.load(ARM)
+    assert group.state().tolist() == [0.0, 0.0, 0.0, 0.0]
+    held = group.inverse_dynamics(np.zeros(2))
+    np.testing.assert_allclose(held, group.holding_forces(), atol=1e-12)
+    group.drive(held)
+    with pytest.raises(PhysicsError, match="one finite number a joint"):
+        group.drive(np.array([np.nan, 0.0]))
+    with pytest.raises(PhysicsError, match="one finite number a joint"):
+        group.drive(np.zeros(3))
 
 
 def test_a_trajectory_arrives_within_its_limits() -> None:

@@ -12,7 +12,7 @@ from physics_worlds import MJCF, PLANE, SPACE, needs
 
 from mainspring.errors import MissingExtraError
 from mainspring.physics import Body, Box2D, Joint, Model, ModelError, MuJoCo, Rapier, StepError
-from mainspring.physics._solver import require
+from mainspring.physics._kinds import require
 from mainspring.physics._steps import as_step, substeps_of
 from mainspring.scene import load_scene
 

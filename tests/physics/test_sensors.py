@@ -63,6 +63,30 @@ def test_an_imu_turns_with_its_body() -> None:
     assert imu.specific_force[1] == pytest.approx(-2.0, rel=1e-3)
 
 
+def test_an_imu_on_a_fast_wheel_feels_what_the_formula_says() -> None:
+    """Off the axis of a steady spin: a centripetal force and nothing along the rim, and gravity
+    turning round it, though the axes turn ten degrees between two samples."""
+    model = FALL.replace("<worldbody>", "<worldbody><body name='wheel' pos='0 0 9'><joint "
+                         "axis='0 1 0'/><geom size='.2' mass='1'/></body>")  # fmt: skip
+    scene, solver = cell(model)
+    spin, radius, step = 18.0, 0.3, 0.01
+    rates = np.zeros(len(solver.joints))
+    rates[solver.joints.index("joint_0")] = spin
+    solver.write_joints(np.zeros(len(solver.joints)), rates)
+    imu = scene.add(Imu(body="wheel", offset=(radius, 0, 0)), runner="Sensing")
+    for sample in range(1, 40):
+        scene.advance(seconds=step)
+        if sample == 1:
+            continue
+        # The sample at t tells of the way from t - 10 ms to t; the chord of it is shorter than
+        # the arc by sinc. The axes are those half way, where gravity points this way.
+        half = spin * (imu.reading.time_ns / 1e9 - step / 2)
+        centripetal = spin**2 * radius * np.sinc(spin * step / 2 / np.pi)
+        force = (-centripetal - 9.81 * np.sin(half), 0.0, 9.81 * np.cos(half))
+        np.testing.assert_allclose(imu.specific_force, force, rtol=0, atol=2e-6 * centripetal)
+        np.testing.assert_allclose(imu.angular_rate, (0, spin, 0), atol=1e-6)
+
+
 @pytest.mark.parametrize("engine", ["rapier", "jolt", "box2d"])
 def test_imu_and_scan_work_with_every_engine(engine: str) -> None:
     """Sensors that only need bodies and rays are not MuJoCo's alone."""

@@ -364,6 +364,15 @@ def test_exact_fractions() -> None:
     assert solver.fit(Fraction(1001, 30000)) == 6
 
 
+def test_a_rate_no_float_can_name_is_taken_exactly() -> None:
+    """1000.0000001 Hz is not 1000 Hz: a millisecond does not divide its step."""
+    solver = build("box2d", step="1/1000")
+    scene = Scene("odd", runners=[("Physics", "1000.0000001")])
+    scene.add(solver, runner="Physics")
+    with pytest.raises(Exception, match="does not divide"):
+        scene.advance(instants=1)
+
+
 def test_divergence_ends_the_run_with_the_last_good_snapshot() -> None:
     """A MuJoCo state that explodes stops the scene, says when and which body, and can go back."""
     solver = build("mujoco")
@@ -388,6 +397,25 @@ def test_divergence_ends_the_run_with_the_last_good_snapshot() -> None:
     solver.advance(10)
 
 
+def test_the_last_good_snapshot_is_never_of_another_timeline() -> None:
+    """After going back, what was good later is forgotten: the snapshot restored is the last good."""
+    solver = build("mujoco")
+    scene = Scene("cell", runners=[("Physics", 500)])
+    scene.add(solver, runner="Physics")
+    scene.advance(seconds=0.25)
+    early = scene.save()
+    scene.advance(seconds=3)
+    scene.restore(early)
+    scene.time.register(lambda _: solver.data.qvel.__setitem__(-2, 1e12), runner="Physics")
+    with pytest.raises(Exception, match="diverged") as caught:
+        scene.advance(seconds=1)
+    error = caught.value if isinstance(caught.value, DivergenceError) else caught.value.__cause__
+    assert isinstance(error, DivergenceError)
+    assert error.snapshot_time_ns == 250_000_000
+    solver.restore(error.snapshot)
+    assert solver.steps == 125
+
+
 def test_several_solvers_share_a_scene() -> None:
     """All engines that are here, in one scene, replayed to the same hash."""
 
@@ -403,6 +431,34 @@ def test_several_solvers_share_a_scene() -> None:
     one, other = cell(), cell()
     assert len(one.subsystems) >= 3
     assert one.part_hashes() == other.part_hashes()
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["looked_at", "held"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_looking_changes_nothing_and_sees_what_is_now(held: bool, integrator: str) -> None:
+    """Looked at often, seldom or never, held by its raw data or not: the bits are `mj_step`'s,
+    and what is seen is derived from the positions of now."""
+    needs("mujoco")
+    import mujoco
+
+    model = MJCF.replace("implicitfast", integrator)
+    plain = mujoco.MjModel.from_xml_string(model)
+    data, now = mujoco.MjData(plain), mujoco.MjData(plain)
+    mujoco.mj_forward(plain, data)  # as loading does: the warm start is the engine's memory
+    solver = MuJoCo(model)
+    raw = solver.data.xpos if held else None
+    positions = solver._data.qpos
+    for step in range(200):
+        solver.advance(1 + step % 2)
+        mujoco.mj_step(plain, data, 1 + step % 2)
+        assert positions.tobytes() == data.qpos.tobytes(), step
+        if held or step % 3 == 0:
+            now.qpos[:] = data.qpos
+            mujoco.mj_kinematics(plain, now)
+            seen = raw[1:] if raw is not None else solver.poses()[0]
+            assert seen.tobytes() == now.xpos[1:].tobytes(), step
+        if step % 50 == 49:
+            solver.restore(decode(encode(solver.save())))
 
 
 @pytest.mark.parametrize("solid", [False, True])
@@ -425,7 +481,7 @@ def test_moving_mocap_bodies_steps_as_the_engine_does(solid: bool) -> None:
         solver.advance()
         data.mocap_pos[0] = where
         mujoco.mj_step(plain, data)
-        assert solver.data.qpos.tobytes() == data.qpos.tobytes(), step
+        assert solver._data.qpos.tobytes() == data.qpos.tobytes(), step
     assert (solver.poses()[0][1, 0] > 0.3) == solid
 
 

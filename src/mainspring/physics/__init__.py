@@ -18,7 +18,9 @@ from mainspring.physics._errors import (
     UnknownNameError,
 )
 from mainspring.physics._ik import IkResult, InverseKinematics
+from mainspring.physics._joints import JointGroup
 from mainspring.physics._jolt import Jolt
+from mainspring.physics._kinds import CONTACT, ContactEvent, Guarantee, RayHits, Restore
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._mujoco import MuJoCo
 from mainspring.physics._rapier import Rapier
@@ -30,14 +32,7 @@ from mainspring.physics._sensors import (
     ModelSensors,
     RangeScan,
 )
-from mainspring.physics._solver import (
-    CONTACT,
-    ContactEvent,
-    Guarantee,
-    RayHits,
-    Restore,
-    Solver,
-)
+from mainspring.physics._solver import Solver
 from mainspring.physics._trajectory import JerkLimited, TrajectoryController
 
 __all__ = [
@@ -57,6 +52,7 @@ __all__ = [
     "JerkLimited",
     "Joint",
     "JointClaimError",
+    "JointGroup",
     "JointState",
     "Jolt",
     "Model",

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mainspring.physics._errors import ModelError, PhysicsError
+from mainspring.physics._kinds import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._replayed import ReplayedSolver
-from mainspring.physics._solver import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 
 __all__ = ["Box2D"]
 
@@ -89,13 +89,16 @@ class Box2D(ReplayedSolver):
     def _model_digest(self) -> bytes:
         return self._digest
 
-    def _advance(self, count: int) -> None:
+    def _advance(self, count: int) -> bool:
         for _ in range(count):
             if self._held[0]:
                 self._push()
             if self._motor_objects:
                 self._drive()
             self._step_world(self._dt, *self._iterations)
+        # The engine limits how far a body moves in a step, and what is written to it was
+        # checked: nothing finite becomes infinite here. The poses are looked at once a second.
+        return True
 
     def _push(self) -> None:
         # The engine forgets forces at the end of every step of its own.
@@ -110,11 +113,6 @@ class Box2D(ReplayedSolver):
         ):
             at = joint.angle if motor.kind == "hinge" else joint.translation
             joint.motorSpeed = _SERVO_PER_S * (target - at)
-
-    def _finite(self) -> bool:
-        # The engine limits how far a body moves in a step, and what is written to it was
-        # checked: nothing finite becomes infinite here. The poses are looked at once a second.
-        return True
 
     # Bodies. The loops over bodies run in C: `map` over the binding's functions.
 

@@ -67,7 +67,7 @@ class Camera(Sensor):
         renderer, eye = self._open()
         self._collect()
         self._model.refresh()
-        eye.capture(self._model.data, context.time)
+        eye.capture(self._model._data, context.time)
         renderer.end_frame()
         self._waiting.append(context.time)
         if self.policy is not ThreadingPolicy.MULTI_THREADED:

@@ -7,6 +7,7 @@ commands holds until its next step, as on a real drive.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -15,10 +16,12 @@ import numpy.typing as npt
 
 from mainspring.clock import Phase, StepContext
 from mainspring.physics._errors import PhysicsError
+from mainspring.physics._joints import JointGroup
+from mainspring.physics._kinds import Array, finite
 from mainspring.physics._mujoco import MuJoCo
 from mainspring.physics._sensor import find_solver
 from mainspring.physics._sensors import JointState, articulated
-from mainspring.physics._solver import Array, Solver, finite
+from mainspring.physics._solver import Solver
 from mainspring.scene import Scene, Subsystem
 
 __all__ = ["Controller", "PdController"]
@@ -48,7 +51,7 @@ class Controller(Subsystem):
         self.joints: tuple[str, ...] = (
             self.solver.joints if self._wanted_joints is None else self._wanted_joints
         )
-        self.columns = self.solver.joint_columns(self.joints)
+        self.group = JointGroup(self.solver, self.joints)
         self.prepare()
 
     def prepare(self) -> None:
@@ -93,20 +96,20 @@ class PdController(Controller):
                 f"controller {self.name!r}: compensate={compensate!r}",
                 hint="'none', 'gravity' or 'dynamics'",
             )
-        self._gains = (kp, kd, max_force)
+        self._settings = {"kp": kp, "kd": kd, "max_force": max_force}
         self._compensate = compensate
         self._sensor_name = sensor
 
     def prepare(self) -> None:
         """Sizes the gains to the joints."""
         count = len(self.joints)
-        kp, kd, most = self._gains
-        self.kp = np.broadcast_to(np.asarray(kp, dtype=np.float64), count).copy()
-        self.kd = np.broadcast_to(np.asarray(kd, dtype=np.float64), count).copy()
-        self.max_force = np.broadcast_to(np.asarray(most, dtype=np.float64), count).copy()
+        kp, kd, self.max_force = (self._each(*setting) for setting in self._settings.items())
         self.min_force = -self.max_force
-        self.target = self.solver.joint_positions()[self.columns]
-        self.target_velocity = np.zeros(count)
+        # Positions, then rates, in one array each: that is how they are measured.
+        self._gains, self._aim = np.concatenate([kp, kd]), np.zeros(2 * count)
+        self.kp, self.kd = self._gains[:count], self._gains[count:]
+        self.target, self.target_velocity = self._aim[:count], self._aim[count:]
+        self.target[:] = self.group.state()[:count]
         self.target_acceleration = np.zeros(count)
         self.forces = np.zeros(count)
         self._sensor: JointState | None = None
@@ -121,6 +124,16 @@ class PdController(Controller):
                 )
             self._sensor = found
 
+    def _each(self, setting: str, value: npt.ArrayLike) -> Array:
+        """A setting as a number for each joint."""
+        given, count = np.asarray(value, dtype=np.float64), len(self.joints)
+        if given.shape not in ((), (count,)) or np.isnan(given).any() or (given < 0).any():
+            raise PhysicsError(
+                f"controller {self.name!r}: {setting}={given.tolist()} for {count} joints",
+                hint="one number that is not negative, or one for each joint",
+            )
+        return np.broadcast_to(given, count).copy()
+
     def set_target(
         self,
         position: npt.ArrayLike,
@@ -128,47 +141,43 @@ class PdController(Controller):
         acceleration: npt.ArrayLike | None = None,
     ) -> None:
         """Where the joints should be from now on."""
-        count = len(self.joints)
-        self.target = self._checked("position", position, count)
-        self.target_velocity = (
-            np.zeros(count) if velocity is None else self._checked("velocity", velocity, count)
-        )
-        self.target_acceleration = (
-            np.zeros(count)
-            if acceleration is None
-            else self._checked("acceleration", acceleration, count)
-        )
+        where = self._checked("position", position)
+        moving = 0.0 if velocity is None else self._checked("velocity", velocity)
+        changing = 0.0 if acceleration is None else self._checked("acceleration", acceleration)
+        self.target[:] = where
+        self.target_velocity[:] = moving
+        self.target_acceleration[:] = changing
 
-    def _checked(self, what: str, value: npt.ArrayLike, count: int) -> Array:
-        given = np.array(value, dtype=np.float64)
-        if given.shape != (count,) or not finite(given):
+    def _checked(self, what: str, value: npt.ArrayLike) -> Array:
+        given = np.asarray(value, dtype=np.float64)
+        if given.shape != self.target.shape or not (given.dot(given) < math.inf or finite(given)):
             raise PhysicsError(
-                f"controller {self.name!r}: a target {what} of {given} for {count} joints",
+                f"controller {self.name!r}: a target {what} of {given} for "
+                f"{len(self.joints)} joints",
                 hint="one finite number a joint",
             )
         return given
 
     def step(self, context: StepContext) -> None:
         """Measure, compare, push."""
-        solver, columns = self.solver, self.columns
+        group = self.group
         if self._sensor is None:
-            position = solver.joint_positions()[columns]
-            velocity = solver.joint_velocities()[columns]
+            measured = group.state()
         else:
             reading = self._sensor.reading
             if reading is None:
                 return  # nothing measured yet: nothing commanded yet
-            position, velocity = reading.value[: len(columns)], reading.value[len(columns) :]
-        wanted = self.kp * (self.target - position) + self.kd * (self.target_velocity - velocity)
+            measured = reading.value
+        pull = self._gains * (self._aim - measured)
+        count = len(self.joints)
+        wanted = pull[:count] + pull[count:]
         if self._compensate == "dynamics":
-            forces = solver.inverse_dynamics(columns, wanted + self.target_acceleration)
+            wanted = group.inverse_dynamics(wanted + self.target_acceleration)
         elif self._compensate == "gravity":
-            forces = wanted + solver.gravity_forces()[columns]
-        else:
-            forces = wanted
-        np.maximum(forces, self.min_force, out=self.forces)
+            wanted += group.holding_forces()
+        np.maximum(wanted, self.min_force, out=self.forces)
         np.minimum(self.forces, self.max_force, out=self.forces)
-        solver.set_joint_forces(columns, self.forces)
+        group.drive(self.forces)
 
     def save(self) -> Any:
         """Its targets and what it commanded last."""
@@ -177,6 +186,6 @@ class PdController(Controller):
 
     def restore(self, saved: Any) -> None:
         """Leaves it as it was."""
-        self.target, self.target_velocity, self.target_acceleration, self.forces = (
-            np.array(array) for array in saved
-        )
+        here = (self.target, self.target_velocity, self.target_acceleration, self.forces)
+        for array, was in zip(here, saved, strict=True):
+            array[:] = was

@@ -5,20 +5,25 @@ the step that the damping allows, and holds a joint that reaches its limit. The 
 while the error falls and grows when it does not, so a target out of reach ends at the nearest
 place instead of shaking. A small pull towards `posture` uses up what freedom is left.
 
+Arrays here are small, so what counts is how many calls a round makes: the engine's own small
+functions stand where NumPy's would take several times as long.
+
 It works on a copy of the model's state, so it can be called at any time; benchmarks/physics
 compares it with mink.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mainspring.physics._joints import side_by_side
+from mainspring.physics._kinds import Array
 from mainspring.physics._mujoco import MuJoCo
-from mainspring.physics._solver import Array
 
 __all__ = ["IkResult", "InverseKinematics"]
 
@@ -55,7 +60,8 @@ class InverseKinematics:
         self.joints = solver.joints if joints is None else tuple(joints)
         columns = solver.joint_columns(self.joints)
         self._columns = columns
-        self._qpos_at, self._dof_at = solver._qpos_at[columns], solver._dof_at[columns]
+        self._qpos_at = side_by_side(solver._qpos_at[columns])
+        self._dof_at = side_by_side(solver._dof_at[columns])
         limits = solver.joint_limits()[columns]
         self._low, self._high = limits[:, 0].copy(), limits[:, 1].copy()
         count = len(columns)
@@ -65,10 +71,12 @@ class InverseKinematics:
         self._tolerances = (position_tolerance, rotation_tolerance)
         self._max_iterations = max_iterations
         self._jacobian = np.zeros((6, model.nv))
+        self._moves, self._turns = self._jacobian[:3], self._jacobian[3:]
         self._site_pos = self._data.site_xpos[self._site]
         self._site_mat = self._data.site_xmat[self._site]
-        self._turn, self._back, self._off = np.empty(4), np.empty(4), np.empty(4)
+        self._turn, self._off = np.empty(4), np.empty(3)
         self._error = np.zeros(6)
+        self._far, self._turned = self._error[:3], self._error[3:]
 
     def solve(
         self,
@@ -82,39 +90,41 @@ class InverseKinematics:
         It starts from `start`, or from where the joints are now.
         """
         solver, data = self._solver, self._data
-        data.qpos[:] = solver.data.qpos
-        joints = (
+        data.qpos[:] = solver._data.qpos
+        joints = self._within(
             solver.joint_positions()[self._columns]
             if start is None
-            else np.array(start, dtype=np.float64)
+            else np.asarray(start, dtype=np.float64)
         )
-        joints = np.clip(joints, self._low, self._high)
-        target = np.array(position, dtype=np.float64)
-        turn = None if rotation is None else np.array(rotation, dtype=np.float64)
-        rows = 3 if turn is None else 6
+        target = np.asarray(position, dtype=np.float64)
+        turn = None if rotation is None else np.asarray(rotation, dtype=np.float64)
+        error = self._error if turn is not None else self._far
         damping = 1e-3
         far, turned = self._miss(joints, target, turn)
-        cost = float(self._error[:rows] @ self._error[:rows])
+        cost = float(error.dot(error))
         rounds = 0
         while rounds < self._max_iterations and not self._there(far, turned):
             rounds += 1
-            step = self._step(joints, rows, damping)
-            tried = np.clip(joints + step, self._low, self._high)
-            before = (far, turned, self._error.copy())
+            tried = self._within(joints + self._step(joints, error, damping))
+            before = (far, turned, error.copy())
             far, turned = self._miss(tried, target, turn)
-            new_cost = float(self._error[:rows] @ self._error[:rows])
+            new_cost = float(error.dot(error))
             if new_cost < cost:
                 gained, cost, joints = cost - new_cost, new_cost, tried
                 damping = max(damping * 0.2, 1e-8)
                 if gained < 1e-14:
                     break
             else:
-                far, turned, self._error[:] = before
+                far, turned, error[:] = before
                 damping *= 8.0
                 if damping > 1e4:
                     break
                 self._place(joints)
         return IkResult(joints, far, turned, rounds, self._there(far, turned))
+
+    def _within(self, joints: Array) -> Array:
+        inside: Array = np.minimum(np.maximum(joints, self._low), self._high)
+        return inside
 
     def _there(self, far: float, turned: float) -> bool:
         return far <= self._tolerances[0] and turned <= self._tolerances[1]
@@ -128,44 +138,43 @@ class InverseKinematics:
     def _miss(self, joints: Array, target: Array, turn: Array | None) -> tuple[float, float]:
         """Put the copy's joints there; the error that is left is in `_error`."""
         self._place(joints)
-        mj, error = self._mj, self._error
-        np.subtract(target, self._site_pos, out=error[:3])
-        far = float(np.sqrt(error[:3] @ error[:3]))
+        mj, far = self._mj, self._far
+        np.subtract(target, self._site_pos, out=far)
+        distance = math.sqrt(far.dot(far))
         if turn is None:
-            error[3:] = 0.0
-            return far, 0.0
+            return distance, 0.0
         mj.mju_mat2Quat(self._turn, self._site_mat)
-        mj.mju_negQuat(self._back, self._turn)
-        mj.mju_mulQuat(self._off, turn, self._back)
-        mj.mju_quat2Vel(error[3:], self._off, 1.0)
-        return far, float(np.sqrt(error[3:] @ error[3:]))
+        mj.mju_subQuat(self._off, turn, self._turn)  # in the site's own axes
+        mj.mju_rotVecQuat(self._turned, self._off, self._turn)
+        return distance, math.sqrt(self._off.dot(self._off))
 
-    def _step(self, joints: Array, rows: int, damping: float) -> Array:
+    def _step(self, joints: Array, error: Array, damping: float) -> Array:
         """The damped step of the joints that may move."""
-        full = self._jacobian
-        self._mj.mj_jacSite(self._model, self._data, full[:3], full[3:], self._site)
-        jacobian = full[:rows, self._dof_at]
-        error = self._error[:rows]
+        self._mj.mj_jacSite(self._model, self._data, self._moves, self._turns, self._site)
+        jacobian = self._jacobian[: len(error), self._dof_at]
+        pull = self._posture_weight * (self._posture - joints)
+        step = self._damped(jacobian, error, pull, damping)
+        stopped = (joints <= self._low) | (joints >= self._high)
+        if not np.logical_or.reduce(stopped):
+            return step
         free = np.ones(len(joints), dtype=bool)
-        step = np.zeros(len(joints))
-        for _ in range(3):  # a joint that would leave its range is held, and the rest try again
-            held = jacobian[:, free]
-            pull = self._posture_weight * (self._posture - joints)[free]
-            square = held @ held.T
-            square.flat[:: rows + 1] += damping
-            # The posture acts only through what the task leaves free.
-            moved = held.T @ np.linalg.solve(square, error - held @ pull) + pull
-            step[:] = 0.0
-            step[free] = moved
-            out = (
-                free
-                & (
-                    ((joints + step <= self._low) & (step < 0))
-                    | ((joints + step >= self._high) & (step > 0))
-                )
-                & ((joints <= self._low) | (joints >= self._high))
-            )
+        for _ in range(2):  # a joint that would leave its range is held, and the rest try again
+            tried = joints + step
+            out = free & stopped & ((tried < self._low) | (tried > self._high))
             if not out.any() or not (free & ~out).any():
                 break
             free &= ~out
+            step = np.zeros(len(joints))
+            step[free] = self._damped(jacobian[:, free], error, pull[free], damping)
+        return step
+
+    def _damped(self, jacobian: Array, error: Array, pull: Array, damping: float) -> Array:
+        mj = self._mj
+        square = jacobian @ jacobian.T
+        square.ravel()[:: len(error) + 1] += damping
+        # The posture acts only through what the task leaves free.
+        solution = np.empty(len(error))
+        mj.mju_cholFactor(square, 0.0)
+        mj.mju_cholSolve(solution, square, error - jacobian @ pull)
+        step: Array = solution @ jacobian + pull
         return step

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mainspring.physics._errors import ModelError
+from mainspring.physics._kinds import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._replayed import ReplayedSolver
-from mainspring.physics._solver import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 
 __all__ = ["Jolt"]
 
@@ -108,7 +108,7 @@ class Jolt(ReplayedSolver):
     def _model_digest(self) -> bytes:
         return self._digest
 
-    def _advance(self, count: int) -> None:
+    def _advance(self, count: int) -> bool:
         events, dt, pushed = self._events, self._dt, self._held[0]
         while count:
             count -= 1
@@ -118,6 +118,7 @@ class Jolt(ReplayedSolver):
             events.append(self._take_events())
         if len(events) > _UNREAD:
             self._sort_events()
+        return bool(self._square(self._speeds) < 3e38)  # false for NaN and infinity
 
     def _push(self) -> None:
         # The engine forgets forces at the end of every step of its own.
@@ -127,9 +128,6 @@ class Jolt(ReplayedSolver):
             world.activate(handle)
             world.apply_force(handle, *wrench[:3])
             world.apply_torque(handle, *wrench[3:])
-
-    def _finite(self) -> bool:
-        return bool(self._square(self._speeds) < 3e38)  # false for NaN and infinity
 
     # Bodies.
 

@@ -15,18 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mainspring.physics._errors import ModelError
+from mainspring.physics._kinds import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._rotation import axis_frame, conjugate, multiply, relative, rotate
-from mainspring.physics._solver import (
-    CONTACT,
-    Array,
-    Guarantee,
-    RayHits,
-    Restore,
-    Rows,
-    Solver,
-    require,
-)
+from mainspring.physics._solver import Solver
 
 __all__ = ["Rapier"]
 
@@ -100,17 +92,13 @@ class Rapier(Solver):
     def _model_digest(self) -> bytes:
         return self._digest
 
-    def _advance(self, count: int) -> None:
-        if count == 1:
-            self._step_world()
-            return
-        for _ in range(count):
+    def _advance(self, count: int) -> bool:
+        while count:
+            count -= 1
             self._step_world()
             if not self.world.quarantine.is_empty():
-                return  # the next step would empty it again
-
-    def _finite(self) -> bool:
-        return bool(self.world.quarantine.is_empty())
+                return False  # the next step would empty it again
+        return True
 
     def _raise_diverged(self, time_ns: int) -> NoReturn:
         # The engine has already put the body back; its name is all that is left of it.

@@ -19,7 +19,8 @@ import numpy as np
 
 from mainspring import state
 from mainspring.physics._errors import RestoreError
-from mainspring.physics._solver import Array, Rows, Solver
+from mainspring.physics._kinds import Array, Rows
+from mainspring.physics._solver import Solver
 
 __all__ = ["ReplayedSolver"]
 
@@ -54,11 +55,11 @@ class ReplayedSolver(Solver):
             self._dt = seconds
             self._record("step", np.zeros(1, np.intp), np.array([seconds]), np.zeros(1))
 
-    def _step_with_forces(self) -> None:
-        count = np.array([self._substeps], dtype=np.intp)
+    def _step_with_forces(self, count: int) -> bool:
+        steps = np.array([count], dtype=np.intp)
         wrenches = np.array(self._wrenches, dtype=np.float64).reshape(-1, 6)
-        self._record("forces", count, wrenches, np.array(self._force_rows, dtype=np.float64))
-        super()._step_with_forces()
+        self._record("forces", steps, wrenches, np.array(self._force_rows, dtype=np.float64))
+        return super()._step_with_forces(count)
 
     def _save(self) -> Any:
         return [list(self._journal), *self.poses(), *self.velocities()]

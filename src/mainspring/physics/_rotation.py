@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["axis_frame", "conjugate", "cross", "multiply", "relative", "rotate"]
+__all__ = ["axis_frame", "conjugate", "cross", "matrix", "multiply", "relative", "rotate"]
 
 Quaternion = tuple[float, float, float, float]
 Vector = tuple[float, float, float]
@@ -22,6 +22,18 @@ def cross(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray
     product: npt.NDArray[np.float64] = a.take(_YZX, 1) * b.take(_ZXY, 1)
     product -= a.take(_ZXY, 1) * b.take(_YZX, 1)
     return product
+
+
+def matrix(rotation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The rotation matrix of a quaternion (w, x, y, z)."""
+    w, x, y, z = rotation.tolist()
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
 
 
 def multiply(a: Sequence[float], b: Sequence[float]) -> Quaternion:

@@ -23,7 +23,8 @@ import numpy as np
 from mainspring.clock import Phase, StepContext
 from mainspring.errors import nearest
 from mainspring.physics._errors import SensorError
-from mainspring.physics._solver import Array, Solver
+from mainspring.physics._kinds import Array
+from mainspring.physics._solver import Solver
 from mainspring.scene import Scene, Subsystem
 
 __all__ = ["Noise", "Reading", "Sensor", "find_solver"]
@@ -88,6 +89,7 @@ class Sensor(Subsystem, ABC):
             raise SensorError(f"sensor {self.name!r}: a latency of {latency_s} s makes no sense")
         self.latency_ns = round(latency_s * 1e9)
         self.noise = msgspec.convert(noise, Noise) if isinstance(noise, dict) else noise or Noise()
+        self._differs = self.noise != Noise()
         self._wanted = solver
         self._scene: Scene | None = None
         self._readings: list[Reading] = []
@@ -132,25 +134,21 @@ class Sensor(Subsystem, ABC):
 
     def step(self, context: StepContext) -> None:
         """One measurement."""
-        solver = self.solver
-        if solver.epoch != self._epoch:
-            self._epoch = solver.epoch
+        if self._solver is not None and self._solver.epoch != self._epoch:
+            self._epoch = self._solver.epoch
             self.forget()
         truth = self.measure(context)
         now = context.time
-        readings = self._readings
         if truth is not None:
-            readings.append(Reading(now, now + self.latency_ns, self._noisy(truth, now)))
+            value = self._noisy(truth, now) if self._differs else truth
+            self._readings.append(Reading(now, now + self.latency_ns, value))
         # Keep what is still under way, and the newest that has arrived.
-        while len(readings) > 1 and readings[1].due_ns <= now:
-            del readings[0]
+        while len(self._readings) > 1 and self._readings[1].due_ns <= now:
+            del self._readings[0]
 
     def _noisy(self, truth: Any, now_ns: int) -> Any:
-        noise = self.noise
-        if not (noise.std or noise.bias or noise.walk or noise.quantum):
-            return truth
-        value = truth + noise.bias if noise.bias else truth.copy()
-        random = self._stream()
+        noise, random = self.noise, self._stream()
+        value = truth + noise.bias
         if noise.walk:
             if self._drift is None or self._drift.shape != value.shape:
                 self._drift, self._drift_ns = np.zeros(value.shape), now_ns
@@ -180,11 +178,11 @@ class Sensor(Subsystem, ABC):
         if self._solver is not None and self._solver.epoch != self._epoch:
             return None  # measured before the bodies were put back
         now: int = self._scene.time.now if self._scene is not None else 2**63 - 1
-        newest: Reading | None = None
-        for reading in self._readings:
+        for reading in reversed(self._readings):
             if reading.due_ns <= now:
-                newest = reading
-        return newest
+                newest: Reading = reading
+                return newest
+        return None
 
     @property
     def value(self) -> Any:

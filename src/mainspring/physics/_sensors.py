@@ -9,9 +9,12 @@ import numpy as np
 
 from mainspring.clock import StepContext
 from mainspring.physics._errors import SensorError
+from mainspring.physics._joints import JointGroup
+from mainspring.physics._kinds import Array
 from mainspring.physics._mujoco import MuJoCo
+from mainspring.physics._rotation import matrix
 from mainspring.physics._sensor import Noise, Sensor
-from mainspring.physics._solver import Array, Solver
+from mainspring.physics._solver import Solver
 
 __all__ = ["ContactSensor", "Imu", "JointState", "ModelSensors", "RangeScan"]
 
@@ -35,14 +38,11 @@ class JointState(Sensor):
         """Looks the joints up."""
         self._arm = articulated(self.solver, self.name)
         self.joints: tuple[str, ...] = self._arm.joints if self._joints is None else self._joints
-        self._read = self._arm.joint_reader(self._arm.joint_columns(self.joints))
-        self._epoch_read = self.solver.epoch
+        self._group = JointGroup(self._arm, self.joints)
 
     def measure(self, context: StepContext) -> Array:
         """Positions and rates of now."""
-        if self.solver.epoch != self._epoch_read:  # another model may have been loaded
-            self.prepare()
-        return self._read()
+        return self._group.state()
 
     def blank(self) -> Array:
         """As many NaNs."""
@@ -82,24 +82,24 @@ class ModelSensors(Sensor):
     def prepare(self) -> None:
         """Looks the sensors up."""
         self._arm = articulated(self.solver, self.name)
-        self._views = [self._arm.sensor(name) for name in self.sensors]
+        self._places = self._arm.sensor_places(self.sensors)
 
     def measure(self, context: StepContext) -> Array:
         """Their values of now."""
-        self._arm.refresh()
-        return np.concatenate(self._views)
+        return self._arm.read_sensors(self._places)
 
     def blank(self) -> Array:
         """As many NaNs."""
-        return np.full(sum(len(view) for view in self._views), np.nan)
+        return np.full(len(self._places), np.nan)
 
 
 class Imu(Sensor):
     """An inertial unit on a body: specific force (m/s²), then angular rate (rad/s), body axes.
 
     Works with every engine: the specific force is what the velocity of the mounting point
-    changed by since the last sample, less gravity, which is what an integrating unit reports.
-    So there is no sample at its first boundary.
+    changed by since the last sample, less gravity, along the axes that the body had half way
+    between, which is what an integrating unit reports. So there is no sample at its first
+    boundary.
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class Imu(Sensor):
         super().__init__(solver, name=name, latency_s=latency_s, noise=noise)
         self.body = body
         self._offset = np.array(offset, dtype=np.float64)
-        self._before: Array | None = None
+        self._before: tuple[Array, Array] | None = None
+        """The velocity of the mounting point and the body's rotation at the last sample."""
         self._before_ns = 0
 
     def prepare(self) -> None:
@@ -130,17 +131,18 @@ class Imu(Sensor):
 
     def measure(self, context: StepContext) -> Array | None:
         """What the unit has integrated since its last sample."""
-        _, rotations = self.solver.poses()
-        linear, angular = self.solver.velocities()
-        turn = matrix(rotations[self._row])
-        spin = angular[self._row]
-        velocity = linear[self._row] + np.cross(spin, turn @ self._offset)
+        _, rotation = self.solver.pose(self._row)
+        linear, spin = self.solver.velocity(self._row)
+        turn = matrix(rotation)
+        velocity = linear + np.cross(spin, turn @ self._offset)
         before, before_ns = self._before, self._before_ns
-        self._before, self._before_ns = velocity, context.time
+        self._before, self._before_ns = (velocity, rotation), context.time
         if before is None or context.time <= before_ns:
             return None
-        acceleration = (velocity - before) * (1e9 / (context.time - before_ns))
-        return np.concatenate([turn.T @ (acceleration - self._gravity), turn.T @ spin])
+        was, turned = before
+        acceleration = (velocity - was) * (1e9 / (context.time - before_ns))
+        half_way = matrix(_middle(turned, rotation))
+        return np.concatenate([half_way.T @ (acceleration - self._gravity), turn.T @ spin])
 
     def blank(self) -> Array:
         """Six NaNs."""
@@ -165,7 +167,8 @@ class Imu(Sensor):
     def restore(self, saved: Any) -> None:
         """Leaves it as it was."""
         super().restore(saved[0])
-        self._before, self._before_ns = saved[1], saved[2]
+        self._before = None if saved[1] is None else (saved[1][0], saved[1][1])
+        self._before_ns = saved[2]
 
 
 class ContactSensor(Sensor):
@@ -247,18 +250,22 @@ class RangeScan(Sensor):
 
     def measure(self, context: StepContext) -> Array:
         """One scan."""
-        position, rotation = self.solver.pose(self._row)
-        turn = matrix(rotation)
-        origin = position + turn @ self._offset
+        position, turn = self.solver.frame(self._row)
         # The fan's directions are of length one already.
-        ways = self._fan @ turn.T
-        return self.solver._cast_rays(
-            origin.reshape(1, 3), ways, self.max_distance, self._row
-        ).distances
+        return self.solver.ranges(
+            position + turn @ self._offset, self._fan @ turn.T, self.max_distance, self._row
+        )
 
     def blank(self) -> Array:
         """As many NaNs."""
         return np.full(len(self.angles), np.nan)
+
+
+def _middle(one: Array, other: Array) -> Array:
+    """The rotation half way between two."""
+    both = one + other if one @ other >= 0 else one - other
+    half: Array = both / np.sqrt(both @ both)
+    return half
 
 
 def articulated(solver: Solver, asker: str) -> MuJoCo:
@@ -269,15 +276,3 @@ def articulated(solver: Solver, asker: str) -> MuJoCo:
             hint="use a MuJoCo solver",
         )
     return solver
-
-
-def matrix(rotation: Array) -> Array:
-    """The rotation matrix of a quaternion (w, x, y, z)."""
-    w, x, y, z = rotation.tolist()
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )

@@ -20,21 +20,16 @@ is what belongs to no body: MuJoCo's world, for one.
 
 from __future__ import annotations
 
-import enum
-import importlib
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from mainspring import state
 from mainspring.clock import Phase, StepContext
-from mainspring.errors import MissingExtraError
 from mainspring.physics._errors import (
     DivergenceError,
     JointClaimError,
@@ -43,77 +38,12 @@ from mainspring.physics._errors import (
     StepError,
     UnknownNameError,
 )
+from mainspring.physics._kinds import Array, ContactEvent, Guarantee, RayHits, Rows, finite
+from mainspring.physics._rotation import matrix
 from mainspring.physics._steps import as_step, substeps_of
-from mainspring.scene import Subsystem
+from mainspring.scene import Scene, Subsystem
 
-__all__ = ["CONTACT", "ContactEvent", "Guarantee", "RayHits", "Restore", "Solver", "require"]
-
-Array = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
-
-CONTACT = np.dtype(
-    [
-        ("a", np.int32),
-        ("b", np.int32),
-        ("position", np.float64, 3),
-        ("normal", np.float64, 3),
-        ("depth", np.float64),
-        ("force", np.float64),
-    ]
-)
-"""One contact: two rows (-1: no body), a point, the normal from a to b, how deep, and the
-normal force in newtons (NaN where an engine does not tell)."""
-
-
-class Restore(enum.Enum):
-    """How a snapshot becomes the running state again."""
-
-    EXACT = "exact"
-    """The engine's whole state is in the snapshot."""
-    REPLAY = "replayed from the start"
-    """The engine keeps hidden state; the snapshot holds what was written to it, and is replayed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """What a solver promises about its runs, in one build on one machine type."""
-
-    bit_identical: bool
-    restore: Restore
-    releases_gil: bool
-    note: str = ""
-
-
-class RayHits(NamedTuple):
-    """Where rays ended: metres (inf: nothing within reach) and the rows hit (-1: no body)."""
-
-    distances: Array
-    rows: npt.NDArray[np.int32]
-
-
-class ContactEvent(NamedTuple):
-    """Two bodies began or ended touching since the last time events were asked for."""
-
-    a: str
-    b: str
-    began: bool
-
-
-def require(module: str, feature: str, extra: str) -> Any:
-    """The engine's module, or an error that names the install command."""
-    try:
-        # Box2D's module does not survive its own import warnings being made errors.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(feature, extra) from error
-
-
-def finite(values: Array) -> bool:
-    """Whether all are finite. One product tells for a few numbers, at a third of the cost."""
-    flat = values.ravel()
-    return bool(flat.dot(flat) < np.inf) or bool(np.isfinite(values).all())
+__all__ = ["Solver"]
 
 
 class Solver(Subsystem, ABC):
@@ -150,6 +80,7 @@ class Solver(Subsystem, ABC):
         self._good_every = 1
         self._good: tuple[int, Any] = (0, None)
         self._good_until = 0
+        self._scene: Scene | None = None
         self._force_rows: list[int] = []
         self._wrenches: list[tuple[float, ...]] = []
         self._touched: frozenset[tuple[int, int]] = frozenset()
@@ -170,7 +101,14 @@ class Solver(Subsystem, ABC):
         self._runner_step_s = -1.0
         self.steps = 0
         self.epoch += 1
-        self._good = (0, self.save())
+        self._good = (self._now(), self.save())
+
+    def attach(self, scene: Scene) -> None:
+        """Joins a scene, whose clock says when a snapshot is of."""
+        self._scene = scene
+
+    def _now(self) -> int:
+        return 0 if self._scene is None else self._scene.time.now
 
     # The engine's side.
 
@@ -192,8 +130,9 @@ class Solver(Subsystem, ABC):
         return None
 
     @abstractmethod
-    def _advance(self, count: int) -> None:
-        """Step the engine `count` times."""
+    def _advance(self, count: int) -> bool:
+        """Step the engine `count` times; whether its numbers are still finite, told as cheaply
+        as it can be: it is asked after every step."""
 
     @abstractmethod
     def _read_poses(self, position: Array, rotation: Array) -> None: ...
@@ -243,26 +182,19 @@ class Solver(Subsystem, ABC):
     @abstractmethod
     def _model_digest(self) -> bytes: ...
 
-    @abstractmethod
-    def _finite(self) -> bool:
-        """Whether the state still is. As cheap as it can be: asked after every step."""
-
     # Stepping.
 
     def step(self, context: StepContext) -> None:
         """One step of the runner."""
         if context.ts != self._runner_step_s:  # P1
-            self._fit(context)
+            self.fit(1 / context.runner.rate.hertz)
+            self._runner_step_s = context.ts
         count = self._substeps
-        if self._wrenches:
-            self._step_with_forces()
-        else:
-            self._advance(count)  # P3
+        good = self._step_with_forces(count) if self._wrenches else self._advance(count)  # P3
         self.steps = steps = self.steps + count
-        if not self._finite():  # P5
+        if not good:  # P5
             self._raise_diverged(context.time)
         if steps >= self._good_until:  # P6
-            self._good_until = steps + self._good_every
             self._keep_good(context.time)
 
     def _keep_good(self, time_ns: int) -> None:
@@ -270,6 +202,7 @@ class Solver(Subsystem, ABC):
         if not (finite(position) and finite(rotation)):
             self._raise_diverged(time_ns)
         self._good = (time_ns, self.save())
+        self._good_until = self.steps + self._good_every
 
     def advance(self, count: int = 1) -> None:
         """Step the bare engine, outside any scene, by its own step (1/60 s when none is set)."""
@@ -277,22 +210,18 @@ class Solver(Subsystem, ABC):
             own = self._wanted_step or self._own_step() or Fraction(1, 60)
             self._set_engine_step(float(own))
             self._runner_step_s = 0.0
-        if self._wrenches:
-            substeps, self._substeps = self._substeps, count
-            self._step_with_forces()
-            self._substeps = substeps
-        else:
-            self._advance(count)
+        good = self._step_with_forces(count) if self._wrenches else self._advance(count)
         self.steps += count
-        if not self._finite():
-            self._raise_diverged(0)
+        if not good:
+            self._raise_diverged(self._now())
 
-    def _step_with_forces(self) -> None:
+    def _step_with_forces(self, count: int) -> bool:
         rows, wrenches = self._force_rows, self._wrenches
         self._force_rows, self._wrenches = [], []
         self._apply_wrenches(rows, wrenches)  # P2
-        self._advance(self._substeps)  # P3
+        good = self._advance(count)  # P3
         self._clear_wrenches(rows)  # P4
+        return good
 
     def fit(self, runner_step: Fraction) -> int:
         """Fit the engine's step to a runner's step; the number of substeps, or `StepError`."""
@@ -309,11 +238,6 @@ class Solver(Subsystem, ABC):
         self._good_every = max(1, round(count / runner_step))
         self._good_until = self.steps + self._good_every
         return count
-
-    def _fit(self, context: StepContext) -> None:
-        # The context's step is the float nearest to an exact fraction; this finds it again.
-        self.fit(Fraction(context.ts).limit_denominator(1_000_000_000))
-        self._runner_step_s = context.ts
 
     def _raise_diverged(self, time_ns: int) -> NoReturn:
         position, rotation = self.poses()
@@ -374,11 +298,22 @@ class Solver(Subsystem, ABC):
         """Positions and rotations into arrays of your own."""
         self._read_poses(position, rotation)
 
+    def frame(self, body: str | int) -> tuple[Array, Array]:
+        """Position (3,) and rotation matrix (3, 3) of one body."""
+        position, rotation = self.pose(body)
+        return position, matrix(rotation)
+
     def velocities(self) -> tuple[Array, Array]:
         """Linear and angular velocities (n, 3), of the centres of mass, along world axes."""
         linear, angular = np.empty((len(self.bodies), 3)), np.empty((len(self.bodies), 3))
         self._read_velocities(linear, angular)
         return linear, angular
+
+    def velocity(self, body: str | int) -> tuple[Array, Array]:
+        """Linear and angular velocity (3,) of one body's centre of mass, along world axes."""
+        row = self.row(body) if isinstance(body, str) else body
+        linear, angular = self.velocities()
+        return linear[row], angular[row]
 
     def read_velocities(self, linear: Array, angular: Array) -> None:
         """Velocities into arrays of your own."""
@@ -417,6 +352,12 @@ class Solver(Subsystem, ABC):
         starts = np.ascontiguousarray(origins, dtype=np.float64).reshape(-1, 3)
         row = self.row(ignore) if isinstance(ignore, str) else ignore
         return self._cast_rays(starts, vectors / norms, float(max_distance), row)
+
+    def ranges(
+        self, origin: Array, directions: Array, max_distance: float, ignore: int | None
+    ) -> Array:
+        """How far unit rays (n, 3) from one origin (3,) get: what a scanner asks, nothing more."""
+        return self._cast_rays(origin.reshape(1, 3), directions, max_distance, ignore).distances
 
     # Writing.
 
@@ -563,6 +504,7 @@ class Solver(Subsystem, ABC):
         self._touched = frozenset((a, b) for a, b in saved["touched"])
         # The world's columns are the world's own state: whoever restores it restores them.
         self._restore(saved["state"])
+        self._good = (self._now(), saved)
 
     def hash(self) -> bytes:
         """16 bytes that are the same for the same state."""
@@ -576,6 +518,8 @@ class Solver(Subsystem, ABC):
         self.steps = 0
         self._force_rows, self._wrenches = [], []
         self._touched = frozenset()
+        self._good_until = self._good_every
+        self._good = (self._now(), self.save())
 
     @abstractmethod
     def _reset(self) -> None: ...

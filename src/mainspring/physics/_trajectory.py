@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mainspring.clock import StepContext
 from mainspring.physics._controller import PdController
 from mainspring.physics._errors import PhysicsError
-from mainspring.physics._solver import Array, require
+from mainspring.physics._kinds import Array, require
 
 __all__ = ["JerkLimited", "TrajectoryController"]
 
@@ -150,13 +150,13 @@ class TrajectoryController(PdController):
     def start(self) -> None:
         """Claims its joints, and begins at rest where they are now."""
         super().start()
-        self.target = self.solver.joint_positions()[self.columns]
+        self.target[:] = self.group.state()[: len(self.joints)]
         self.motion.begin(self.target)
         self.goal = self.target.copy()
 
     def move_to(self, goal: npt.ArrayLike) -> None:
         """Go there from now on."""
-        self.goal = self._checked("position", goal, len(self.joints))
+        self.goal = self._checked("position", goal).copy()
         self.motion.go_to(self.goal)
 
     @property
