@@ -167,6 +167,7 @@ __all__ = [
     "graph",
     "is_dict",
     "is_group",
+    "is_port",
     "is_set",
     "is_subclass",
     "lifted",

@@ -7,6 +7,7 @@ from mainspring.graph.operators._base import (
     TS,
     NoOverloadError,
     WiringError,
+    is_port,
     lifted,
     made_node,
     type_name,
@@ -42,25 +43,24 @@ class Convert(_Making):
 
     __name__ = "convert"
 
-    def __call__(self, ts: Any, *ports: Any, to: Any = None, **kwargs: Any) -> Any:
-        found = [lifted(ts), *ports]
-        if (
-            to is None
-            and self._target is None
-            and len(found) == 2
-            and not hasattr(found[1], "output_type")
-        ):
+    def __call__(
+        self, *ports: Any, to: Any = None, key: Any = None, ts: Any = None, **kwargs: Any
+    ) -> Any:
+        found = [port for port in (key, *ports, ts) if port is not None]
+        if to is None and self._target is None and len(found) > 1 and not is_port(found[-1]):
             to = found.pop()
         target = self._target if to is None else to
         if target is None:
             raise WiringError("convert needs to know into what", hint="convert[TS[str]](ts)")
-        ports = [lifted(port) for port in found]
+        if not found:
+            raise WiringError("convert needs something to convert", hint="convert[TS[str]](ts)")
+        inputs = [lifted(port) for port in found]
         if convert_overloads.overloads:
             try:
-                return convert_overloads[OUT:target](*ports, **kwargs)
+                return convert_overloads[OUT:target](*inputs, **kwargs)
             except NoOverloadError:
                 pass
-        return convert_ports(target, ports)
+        return convert_ports(target, inputs, **kwargs)
 
     def overload(self, node: Any) -> Any:
         """Add a conversion; `@compute_node(overloads=convert)` calls this."""
@@ -81,10 +81,18 @@ class Collect(_Making):
 
     __name__ = "collect"
 
-    def __call__(self, *ports: Any, reset: Any = None) -> Any:
+    def __call__(
+        self,
+        *ports: Any,
+        key: Any = None,
+        ts: Any = None,
+        reset: Any = None,
+        exclude: Any = None,
+    ) -> Any:
         if self._target is None:
             raise WiringError("collect needs to know into what", hint="collect[TSS](ts)")
-        return collect_ports(self._target, [lifted(port) for port in ports], reset)
+        found = [lifted(port) for port in (key, *ports, ts) if port is not None]
+        return collect_ports(self._target, found, reset, exclude)
 
 
 class Emit(_Making):

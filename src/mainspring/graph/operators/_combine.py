@@ -8,7 +8,6 @@ from typing import Any
 from mainspring.graph.operators._base import (
     MIN_TD,
     REMOVE,
-    SIGNAL,
     TS,
     TSB,
     TSD,
@@ -28,15 +27,39 @@ from mainspring.graph.operators._base import (
     made_node,
     make_schema,
     schema_of_scalar,
-    set_delta,
     type_name,
 )
-from mainspring.graph.operators._convert import complete, dict_change, elements, set_change
+from mainspring.graph.operators._convert import (
+    complete,
+    convert_ports,
+    dict_growth,
+    elements,
+    pair_ports,
+    pairing,
+    set_change,
+    set_growth,
+)
+from mainspring.graph.operators._delta import whole
+
+
+def tp_of(port: Any) -> Any:
+    """Return the type a port has when what it refers to is read."""
+    return port.output_type.dereference()
+
+
+class KeyValue:
+    """``TSB[KeyValue[K, V]]``: a key and a time series, which `emit` makes of a dictionary."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        key, value = item
+        return make_schema({"key": TS[key], "value": value}, "KeyValue")
 
 
 def combine_ports(target: Any, args: list[Any], kwargs: dict[str, Any], strict: bool | None) -> Any:
     """Wire one composite time series from components."""
     if target is None:
+        if strict and kwargs:
+            return _bundle(TSB, args, kwargs, strict)
         return _structure(args, kwargs)
     if target is TSL or isinstance(target, TSLm):
         return TSL.from_ts(*args)
@@ -45,20 +68,21 @@ def combine_ports(target: Any, args: list[Any], kwargs: dict[str, Any], strict: 
     if target is TSS or isinstance(target, TSSm):
         return _set(target, args)
     if target is TSD or isinstance(target, TSDm):
-        return _dictionary(target, args, kwargs)
+        return _dictionary(target, args, kwargs, strict is not False)
     strict = True if strict is None else strict
     if isinstance(target, TSm):
         kind, _ = elements(target.scalar)
         if kind in ("tuple", "fixed"):
             return _tuple(target, args, strict)
         if kind == "mapping" and len(args) == 2:
-            return _mapping(target, args)
+            ports = [lifted(value) for value in args]
+            return pair_ports(complete(target, [tp_of(port) for port in ports]), ports)
         if kind == "set":
             return _frozen(target, args)
         if is_subclass(target.scalar, CompoundScalar):
             return _compound(target, kwargs, strict)
         if target.scalar in MOMENTS:
-            return _moment(target, kwargs)
+            return _moment(target, kwargs, strict)
     raise WiringError(
         f"combine cannot make {type_name(target)} of these arguments",
         hint="see the table of operators for what it makes",
@@ -140,41 +164,30 @@ def _set(target: Any, args: list[Any]) -> Any:
     )(group)
 
 
-def _dictionary(target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def _dictionary(target: Any, args: list[Any], kwargs: dict[str, Any], strict: bool) -> Any:
     if kwargs or not args:
         raise TypeError("combine[TSD] takes the keys, and then the values")
-    if len(args) == 2 and not isinstance(args[0], tuple):
-        keys, values = (port.output_type.dereference() for port in args)
-        if target is TSD:
-            target = TSD[elements(keys.scalar)[1][0], TS[elements(values.scalar)[1][0]]]
-        return made_node(
-            "combine_tsd",
-            lambda k, v, output: dict_change(dict(zip(k.value, v.value, strict=False)), output),
-            {"keys": keys, "values": values},
-            target,
-        )(*args)
-    names, *ports = args
-    group, tp = _listed(ports)
+    if isinstance(args[0], tuple):
+        return _named_dictionary(target, args[0], args[1:], strict)
+    ports = [lifted(value) for value in args]
+    if len(ports) == 1:
+        return convert_ports(target, ports)
+    return pair_ports(complete(target, [tp_of(port) for port in ports]), ports, strict)
+
+
+def _named_dictionary(target: Any, names: tuple[Any, ...], args: list[Any], strict: bool) -> Any:
+    group, tp = _listed(args)
+    if len(args) == 1 and isinstance(tp.element, TSLm):
+        group, tp = group[0], tp.element
     if target is TSD:
         target = TSD[type(names[0]), tp.element]
-    return made_node(
-        "combine_tsd_of_ports",
-        lambda ts: {names[i]: item.delta_value for i, item in ts.modified_items()},
-        {"ts": tp},
-        target,
-    )(group)
 
+    def named(ts: Any, output: Any) -> Any:
+        items = ts.modified_items() if output.valid else ts.valid_items()
+        return {names[i]: item.delta_value if item.modified else item.value for i, item in items}
 
-def _mapping(target: Any, args: list[Any]) -> Any:
-    keys, values = (port.output_type.dereference() for port in args)
-    if not elements(target.scalar)[1]:
-        target = TS[Mapping[elements(keys.scalar)[1][0], elements(values.scalar)[1][0]]]
-    return made_node(
-        "combine_mapping",
-        lambda k, v: dict(zip(k.value, v.value, strict=False)),
-        {"keys": keys, "values": values},
-        target,
-    )(*args)
+    options = {"all_valid": ("ts",)} if strict else {}
+    return made_node("combine_tsd", named, {"ts": tp}, target, **options)(group)
 
 
 def _compound(target: Any, kwargs: dict[str, Any], strict: bool) -> Any:
@@ -185,17 +198,14 @@ def _compound(target: Any, kwargs: dict[str, Any], strict: bool) -> Any:
 
     def made(ts: Any) -> Any:
         values = {name: ts[name].value for name in names if ts[name].valid}
-        return cls(**values) if len(values) == len(names) else bare_new(cls, values)
+        if strict and len(values) < len(names):
+            return None
+        try:
+            return cls(**values)
+        except TypeError:  # a field that has to be given is not
+            return bare_new(cls, values)
 
-    def loose(ts: Any) -> Any:
-        return made(ts)
-
-    def complete_only(ts: Any) -> Any:
-        return made(ts) if all(ts[name].valid for name in names) else None
-
-    return made_node("combine_compound", complete_only if strict else loose, {"ts": tp}, target)(
-        bundle
-    )
+    return made_node("combine_compound", made, {"ts": tp}, target)(bundle)
 
 
 MOMENTS: dict[Any, Callable[[dict[str, Any]], Any]] = {
@@ -210,46 +220,73 @@ MOMENTS: dict[Any, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def _moment(target: Any, kwargs: dict[str, Any]) -> Any:
+def _moment(target: Any, kwargs: dict[str, Any], strict: bool) -> Any:
     build = MOMENTS[target.scalar]
     bundle = _structure([], kwargs)
     tp = bundle.output_type.dereference()
     return made_node(
         f"combine_{target.scalar.__name__}",
-        lambda ts: build({name: item.value for name, item in ts.items()}),
+        lambda ts: build({name: item.value for name, item in ts.valid_items()}),
         {"ts": tp},
         target,
-        all_valid=("ts",),
+        **({"all_valid": ("ts",)} if strict else {}),
     )(bundle)
 
 
 # --- collect --------------------------------------------------------------------------------------
 
 
-def collect_ports(target: Any, ports: list[Any], reset: Any) -> Any:
-    """Wire a node that gathers the ticks of one port, or of a key and a value."""
-    sources = [port.output_type.dereference() for port in ports]
+def collect_ports(target: Any, ports: list[Any], reset: Any = None, exclude: Any = None) -> Any:
+    """Wire a node that gathers the ticks of one port, or of a key and a value.
+
+    A reset that ticks true begins anew. Keys in ``exclude`` (a set over time) are left out and taken out.
+    """
+    sources = [tp_of(port) for port in ports]
     target = complete(target, sources)
-    make = _collector(target, sources)
-    if make is None:
+    gather = _collector(target, sources)
+    if gather is None or (exclude is not None and not isinstance(target, TSDm)):
         raise WiringError(
             f"collect cannot gather {', '.join(type_name(s) for s in sources)} into {type_name(target)}"
         )
     inputs = dict(zip(("key", "ts") if len(sources) == 2 else ("ts",), sources, strict=True))
+    needed = tuple(inputs)
+    if reset is not None:
+        inputs["reset"] = TS[bool]
+        needed = () if isinstance(target, TSm) else needed
+    if exclude is not None:
+        inputs["exclude"] = tp_of(exclude)
+
+    def collected(*views: Any, output: Any) -> Any:
+        given = dict(zip(inputs, views, strict=True))
+        anew, without = given.pop("reset", None), given.pop("exclude", None)
+        fresh = anew is not None and anew.modified and anew.value
+        if without is None:
+            return gather(*given.values(), fresh, output)
+        return _but(without, gather(*given.values(), fresh, output), given["ts"], fresh, output)
+
     name = f"collect_{type_name(target)}"
-    gather: Any
-    if reset is None:
-        if len(sources) == 2:
-            gather = lambda key, ts, output: make(key, ts, False, output)  # noqa: E731
-        else:
-            gather = lambda ts, output: make(ts, False, output)  # noqa: E731
-        return made_node(name, gather, inputs, target)(*ports)
-    inputs["reset"] = SIGNAL
-    if len(sources) == 2:
-        gather = lambda key, ts, fresh, output: make(key, ts, fresh.modified, output)  # noqa: E731
-    else:
-        gather = lambda ts, fresh, output: make(ts, fresh.modified, output)  # noqa: E731
-    return made_node(name, gather, inputs, target, valid=("ts",))(*ports, reset)
+    extra = [port for port in (reset, exclude) if port is not None]
+    return made_node(name, collected, inputs, target, valid=needed)(*ports, *extra)
+
+
+def _but(without: Any, change: Any, ts: Any, fresh: bool, output: Any) -> Any:
+    """Return a change of a dictionary less the keys of a set; a key that left the set comes back."""
+    kept = {key: item for key, item in (change or {}).items() if key not in without}
+    if not without.valid:
+        return kept or None
+    for key in without.added():
+        if key in output:
+            kept[key] = REMOVE
+    if not fresh:
+        for key in without.removed():
+            if isinstance_tsd(ts) and key in ts and ts[key].valid:
+                kept.setdefault(key, whole(ts[key], None))
+    return kept or None
+
+
+def isinstance_tsd(ts: Any) -> bool:
+    """Whether an input is a dictionary over time."""
+    return hasattr(ts, "key_set")
 
 
 def _parts(source: Any, element: Any) -> Callable[[Any], Any] | None:
@@ -266,44 +303,64 @@ def _parts(source: Any, element: Any) -> Callable[[Any], Any] | None:
 
 
 def _collector(target: Any, sources: list[Any]) -> Any:
-    """Return ``(ports..., reset ticked?, output) -> change`` for a target, or None."""
-    source = sources[-1]
+    """Return ``(ports..., begin anew?, output) -> change`` for a target, or None."""
+    if len(sources) == 2:
+        return _pair_collector(target, sources)
+    source = sources[0]
     kind, args = elements(target.scalar) if isinstance(target, TSm) else ("", ())
-    if len(sources) == 1 and kind == "tuple":
-        read = _parts(source, args[0])
-        if read is not None:
+    if kind in ("tuple", "set") or isinstance(target, TSSm):
+        read = _parts(source, args[0] if args else target.scalar)
+        if read is None:
+            return None
+        if kind == "tuple":
             return lambda ts, fresh, output: _grown(
                 ts, fresh, output, (), lambda old: (*old, *read(ts))
             )
-    if len(sources) == 1 and kind == "set":
-        read = _parts(source, args[0])
-        if read is not None:
+        if kind == "set":
             return lambda ts, fresh, output: _grown(
                 ts, fresh, output, frozenset(), lambda old: old | frozenset(read(ts))
             )
-    if isinstance(target, TSSm) and len(sources) == 1:
-        read = _parts(source, target.scalar)
-        if read is not None:
-            return lambda ts, fresh, output: _more_elements(ts, fresh, output, read)
-    if kind == "mapping" and len(sources) == 2:
-        return lambda key, ts, fresh, output: _grown(
-            ts, fresh, output, {}, lambda old: {**old, key.value: ts.value}
+        return lambda ts, fresh, output: _more_elements(ts, fresh, output, read)
+    if not isinstance(target, TSDm):
+        return None
+    if isinstance(source, TSDm):
+        return lambda ts, fresh, output: _more_keys(_news(ts, output), fresh, output)
+    if isinstance(source, TSm) and elements(source.scalar)[0] == "mapping":
+        return lambda ts, fresh, output: _more_keys(
+            (ts.value if fresh else dict_growth(ts.value, output)) if ts.modified else {},
+            fresh,
+            output,
         )
+    return None
+
+
+def _news(ts: Any, output: Any) -> dict[Any, Any]:
+    """Return the changes of a dictionary's elements that say something new."""
+    changes = {key: item for key, item in ts.modified_items() if key in ts}
+    return {
+        key: item.delta_value
+        for key, item in changes.items()
+        if key not in output or not output[key].valid or output[key].value != item.value
+    }
+
+
+def _pair_collector(target: Any, sources: list[Any]) -> Any:
+    _, _, read = pairing(*sources)
+    if not all(isinstance(source, TSm) for source in sources):
+        return None
+
+    def pairs(key: Any, ts: Any) -> dict[Any, Any]:
+        if not (key.valid and ts.valid and (key.modified or ts.modified)):
+            return {}
+        return {k: getattr(v, "value", v) for k, v in read(key, ts).items()}
+
     if isinstance(target, TSDm):
-        if len(sources) == 2:
-            return lambda key, ts, fresh, output: _more_keys(
-                {key.value: ts.delta_value} if ts.modified or key.modified else {}, fresh, output
-            )
-        if isinstance(source, TSDm):
-            return lambda ts, fresh, output: _more_keys(
-                {key: item.delta_value for key, item in ts.modified_items() if key in ts},
-                fresh,
-                output,
-            )
-        if isinstance(source, TSm) and elements(source.scalar)[0] == "mapping":
-            return lambda ts, fresh, output: _more_keys(
-                dict(ts.value) if ts.modified else {}, fresh, output
-            )
+        return lambda key, ts, fresh, output: _more_keys(pairs(key, ts), fresh, output)
+    if isinstance(target, TSm) and elements(target.scalar)[0] == "mapping":
+        return lambda key, ts, fresh, output: {
+            **(output.value if output.valid and not fresh else {}),
+            **pairs(key, ts),
+        }
     return None
 
 
@@ -316,22 +373,14 @@ def _more_elements(ts: Any, fresh: bool, output: Any, read: Callable[[Any], Any]
     new = dict.fromkeys(read(ts)) if ts.valid and ts.modified else {}
     if fresh:
         return set_change(new, output)
-    added = [item for item in new if not output.valid or item not in output]
-    if isinstance_tss(ts) and not added and output.valid:
-        return None
-    return set_delta(added=added, removed=[])
+    return set_growth(new, output)
 
 
-def isinstance_tss(ts: Any) -> bool:
-    """Whether an input is a set over time."""
-    return hasattr(ts, "was_added") and not hasattr(ts, "key_set")
-
-
-def _more_keys(new: dict[Any, Any], fresh: bool, output: Any) -> Any:
+def _more_keys(new: Mapping[Any, Any], fresh: bool, output: Any) -> Any:
     if fresh:
         old = output.keys() if output.valid else ()
-        return {**{key: REMOVE for key in old if key not in new}, **new}
-    return new or None
+        return {**{key: REMOVE for key in old if key not in new}, **new} or None
+    return dict(new) or None
 
 
 # --- emit -----------------------------------------------------------------------------------------
@@ -349,11 +398,10 @@ def emit_port(port: Any, value_type: Any = None) -> Any:
     elif isinstance(source, TSLm):
         read, out = (lambda ts: [item.delta_value for item in ts.modified_values()]), source.element
     elif kind == "mapping":
-        pair = make_schema({"key": TS[args[0]], "value": value_type or TS[args[1]]})
-        read, out = (lambda ts: [{"key": k, "value": v} for k, v in ts.value.items()]), TSB[pair]
+        out = TSB[KeyValue[args[0], value_type or TS[args[1]]]]
+        read = lambda ts: [{"key": k, "value": v} for k, v in ts.value.items()]  # noqa: E731
     elif isinstance(source, TSDm):
-        pair = make_schema({"key": TS[source.key], "value": value_type or source.element})
-        out = TSB[pair]
+        out = TSB[KeyValue[source.key, value_type or source.element]]
 
         def read(ts: Any) -> Any:
             return [{"key": k, "value": v.delta_value} for k, v in ts.modified_items() if k in ts]

@@ -18,40 +18,65 @@ from mainspring.graph.operators._base import (
     TSL,
     TSS,
     CompoundScalar,
+    Size,
     TSBm,
     TSDm,
     TSLm,
     TSm,
     TSSm,
     WiringError,
+    bare_new,
     is_subclass,
     made_node,
+    make_schema,
     schema_of_scalar,
     set_delta,
     type_name,
 )
+from mainspring.graph.operators._delta import whole
+from mainspring.graph.operators._shown import shown
 
 Rule = Callable[[Any, Any], Any]
 
 
 def set_change(wanted: Iterable[Any], output: Any) -> Any:
-    """Return the change that makes a set output hold exactly ``wanted``; None for none."""
+    """Return the change that makes a set output hold exactly ``wanted``.
+
+    Elements it holds already make it tick again, without a change; no elements do not.
+    """
     has = dict.fromkeys(wanted)
     had = list(output.values()) if output.valid else []
-    added = [item for item in has if not had or item not in output]
     removed = [item for item in had if item not in has]
+    return set_growth(has, output, removed)
+
+
+def set_growth(new: Mapping[Any, Any], output: Any, removed: list[Any] | None = None) -> Any:
+    """Return the change that puts elements into a set output; it ticks whether or not it has them."""
+    added = [item for item in new if not output.valid or item not in output]
     if added or removed or not output.valid:
-        return set_delta(added=added, removed=removed)
+        return set_delta(added=added, removed=removed or [])
+    for item in list(new)[:1]:
+        output.remove(item)
+        output.add(item)
     return None
 
 
 def dict_change(wanted: Mapping[Any, Any], output: Any) -> Any:
-    """Return the change that makes a dictionary output hold exactly ``wanted``."""
+    """Return the change that makes a dictionary of values hold exactly ``wanted``; None for none."""
     change: dict[Any, Any] = {
         key: REMOVE for key in (output.keys() if output.valid else ()) if key not in wanted
     }
-    change.update(wanted)
-    return change
+    change.update(dict_growth(wanted, output))
+    return change if change or not output.valid else None
+
+
+def dict_growth(new: Mapping[Any, Any], output: Any) -> dict[Any, Any]:
+    """Return what of the new values a dictionary output does not hold yet."""
+    return {
+        key: item
+        for key, item in new.items()
+        if not output.valid or key not in output or output[key].value != item
+    }
 
 
 def elements(scalar: Any) -> tuple[str, tuple[Any, ...]]:
@@ -82,8 +107,14 @@ def complete(target: Any, sources: list[Any]) -> Any:
     if target is TSL:
         if isinstance(source, TSLm):
             return source
-    if target is TSB and is_subclass(scalar, CompoundScalar):
-        return TSB[schema_of_scalar(scalar)]
+        kind, args = elements(scalar)
+        if kind == "fixed" and args and all(arg == args[0] for arg in args):
+            return TSL[TS[args[0]], Size[len(args)]]
+    if target is TSB:
+        if isinstance(source, TSBm):
+            return source
+        if is_subclass(scalar, CompoundScalar):
+            return TSB[schema_of_scalar(scalar)]
     if isinstance(target, TSm):
         kind, args = elements(target.scalar)
         if kind == "fixed" and not args:
@@ -116,12 +147,15 @@ def _element(source: Any) -> Any:
 
 def _dictionary(sources: list[Any]) -> Any:
     source = sources[0]
-    if len(sources) == 2 and isinstance(source, TSm):
-        return TSD[source.scalar, sources[1]]
+    if len(sources) == 2:
+        key, value, _ = pairing(*sources)
+        return TSD[key, value]
     if isinstance(source, TSDm):
         return source
     if isinstance(source, TSLm):
         return TSD[int, source.element]
+    if isinstance(source, TSBm) and len(set(source.fields.values())) == 1:
+        return TSD[str, next(iter(source.fields.values()))]
     if isinstance(source, TSm):
         kind, args = elements(source.scalar)
         if kind == "mapping" and len(args) == 2:
@@ -144,15 +178,41 @@ PLAIN: dict[tuple[Any, Any], Callable[[Any], Any]] = {
 }
 PLAIN[date, datetime] = lambda value: datetime.combine(value, time())
 PLAIN[datetime, date] = lambda value: value.date()
+PLAIN[str, bytes] = str.encode
+PLAIN[bytes, str] = bytes.decode
+PLAIN.update(((object, one), one) for one in (int, float, bool, str))
 
 
 def _plain(source: Any, target: Any) -> Any:
     if not (isinstance(source, TSm) and isinstance(target, TSm)):
         return None
     function = PLAIN.get((source.scalar, target.scalar))
-    if function is None and elements(source.scalar)[0] == "tuple" and target.scalar in (bool, str):
-        function = target.scalar
+    if function is None and target.scalar is str and elements(source.scalar)[0] == "tuple":
+        function = shown
+    if function is None and target.scalar is bool and elements(source.scalar)[0] == "tuple":
+        function = bool
     return None if function is None else (lambda ts: function(ts.value))
+
+
+def _related(source: Any, target: Any) -> Any:
+    """A value as a more general class, or as a more special one that it has to be of."""
+    if not (isinstance(source, TSm) and isinstance(target, TSm)):
+        return None
+    wide, narrow = target.scalar, source.scalar
+    if wide is object:
+        return lambda ts: ts.value
+    if not (isinstance(wide, type) and isinstance(narrow, type)) or narrow in (bool, object):
+        return None
+    if issubclass(narrow, wide):
+        return lambda ts: ts.value
+    return (lambda ts: of_class(wide, ts.value)) if issubclass(wide, narrow) else None
+
+
+def of_class(cls: Any, value: Any) -> Any:
+    """Return a value that has to be an instance of a class."""
+    if not isinstance(value, cls):
+        raise TypeError(f"{value!r} is no {type_name(cls)}")
+    return value
 
 
 def _iterated(source: Any) -> tuple[Callable[[Any], Iterable[Any]] | None, Any]:
@@ -180,12 +240,13 @@ def _into(source: Any, element: Any) -> Callable[[Any], Iterable[Any]] | None:
 
 def _to_tuple(source: Any, target: Any) -> Any:
     kind, args = elements(target.scalar) if isinstance(target, TSm) else ("", ())
+    if isinstance(source, TSLm) and kind in ("tuple", "fixed"):
+        held = args * source.size.SIZE if kind == "tuple" else args
+        if held != (getattr(source.element, "scalar", None),) * source.size.SIZE:
+            return None
+        return lambda ts: tuple(item.value for item in ts.values()) if ts.all_valid else None
     if kind != "tuple":
         return None
-    if isinstance(source, TSLm):
-        if source.element != TS[args[0]]:
-            return None
-        return lambda ts: tuple(item.value for item in ts.values())
     read = _into(source, args[0])
     return None if read is None else (lambda ts: tuple(read(ts)))
 
@@ -226,6 +287,8 @@ def _to_tsd(source: Any, target: Any) -> Any:
         return None
     if isinstance(source, TSLm) and target.key is int and target.element == source.element:
         return lambda ts: {key: item.delta_value for key, item in ts.modified_items()}
+    if isinstance(source, TSBm) and all(target == TSD[str, tp] for tp in source.fields.values()):
+        return lambda ts: {key: item.delta_value for key, item in ts.modified_items()}
     if isinstance(source, TSm):
         kind, args = elements(source.scalar)
         if kind == "mapping" and args and target == TSD[args[0], TS[args[1]]]:
@@ -264,16 +327,27 @@ def _from_tsb(source: Any, target: Any) -> Any:
     if target.scalar is bool:
         return lambda ts: bool(ts.value)
     if is_subclass(target.scalar, CompoundScalar):
-        names = list(schema_of_scalar(target.scalar).__made_fields__)
-        if not set(names) <= set(source.fields):
-            return None
-        build = target.scalar
-        return lambda ts: build(**{name: ts[name].value for name in names if ts[name].valid})
+        return _instance_of(target.scalar, source)
     return None
+
+
+def _instance_of(cls: Any, source: Any) -> Any:
+    wanted = schema_of_scalar(cls).__made_fields__
+    names = [name for name in wanted if name in source.fields]
+    if not names or any(source.fields[name] != wanted[name] for name in names):
+        return None
+
+    def built(ts: Any) -> Any:
+        if not all(ts[name].valid for name in names):
+            return None
+        return bare_new(cls, {name: ts[name].value for name in names})
+
+    return built
 
 
 RULES: list[tuple[str, Rule]] = [
     ("value", _plain),
+    ("class", _related),
     ("tuple", _to_tuple),
     ("set", _to_set),
     ("tss", _to_tss),
@@ -295,31 +369,84 @@ def converter(source: Any, target: Any) -> Any:
     return None
 
 
-def _keyed(key: Any, value: Any, target: Any) -> Any:
-    """Return the node for ``convert[TSD](key, value)`` and for a mapping of the two."""
-    if isinstance(target, TSDm):
-        return made_node(
-            "convert_pair_to_tsd",
-            lambda k, v, output: {
-                **{
-                    old: REMOVE for old in (output.keys() if output.valid else ()) if old != k.value
-                },
-                k.value: v.delta_value,
+# --- keys and values ------------------------------------------------------------------------------
+
+Pairing = tuple[Any, Any, Callable[[Any, Any], dict[Any, Any]]]
+
+
+def pairing(key: Any, value: Any) -> Pairing:
+    """Return the type of key and of value that two sources make pairs of, and how to read the pairs.
+
+    A set of keys has the value under each of them, two tuples or two lists are taken in step, any other key
+    has the value as it is. What is read is a plain value or a time series.
+    """
+    if isinstance(key, TSLm) and isinstance(value, TSLm) and isinstance(key.element, TSm):
+        return (
+            key.element.scalar,
+            value.element,
+            lambda k, v: {
+                a.value: b for a, b in zip(k.values(), v.values(), strict=False) if a.valid
             },
-            {"key": key, "value": value},
-            target,
         )
-    return made_node(
-        "convert_pair_to_mapping",
-        lambda k, v: {k.value: v.value},
-        {"key": key, "value": value},
-        target,
-    )
+    if isinstance(key, TSSm):
+        return key.scalar, value, lambda k, v: dict.fromkeys(k.values(), v)
+    if not isinstance(key, TSm):
+        raise _refused(key, "keys")
+    kind, args = elements(key.scalar)
+    if kind == "set" and args:
+        return args[0], value, lambda k, v: dict.fromkeys(k.value, v)
+    others, items = elements(value.scalar) if isinstance(value, TSm) else ("", ())
+    if kind == others == "tuple":
+        return args[0], TS[items[0]], lambda k, v: dict(zip(k.value, v.value, strict=False))
+    return key.scalar, value, lambda k, v: {k.value: v}
 
 
-def convert_ports(target: Any, ports: list[Any]) -> Any:
+def _pair_change(wanted: dict[Any, Any], output: Any) -> Any:
+    change: dict[Any, Any] = {
+        key: REMOVE for key in (output.keys() if output.valid else ()) if key not in wanted
+    }
+    for key, item in wanted.items():
+        if not item.valid:
+            continue
+        known = output[key] if output.valid and key in output else None
+        if known is None or item.modified:
+            change[key] = whole(item, known)
+    return change if change or not output.valid else None
+
+
+def pair_ports(target: Any, ports: list[Any], strict: bool = True) -> Any:
+    """Wire a dictionary (or a mapping) of the keys of one port and the values of the other."""
+    sources = [port.output_type.dereference() for port in ports]
+    key, value, read = pairing(*sources)
+    inputs = dict(zip(("key", "value"), sources, strict=True))
+    plain = elements(sources[0].scalar)[0] == "tuple" if isinstance(sources[0], TSm) else False
+    plain = plain and value != sources[1]
+    if isinstance(target, TSDm):
+        if target != TSD[key, value]:
+            raise _refused(TSD[key, value], target)
+        if plain:
+            return made_node(
+                "pair_values", lambda k, v, output: dict_change(read(k, v), output), inputs, target
+            )(*ports)
+        lists = isinstance(sources[0], TSLm) and strict
+        return made_node(
+            "pair_ports",
+            lambda k, v, output: _pair_change(read(k, v), output),
+            inputs,
+            target,
+            **({"all_valid": ("key", "value")} if lists else {"valid": ("key",)}),
+        )(*ports)
+    if not isinstance(value, TSm) or (not plain and key != getattr(sources[0], "scalar", None)):
+        raise _refused(sources[0], target)
+    function = read if plain else (lambda k, v: {k.value: v.value})
+    return made_node("pair_mapping", function, inputs, target)(*ports)
+
+
+def convert_ports(target: Any, ports: list[Any], keys: tuple[str, ...] | None = None) -> Any:
     """Wire the conversion of one port, or of a key and a value."""
     sources = [port.output_type.dereference() for port in ports]
+    if keys is not None:
+        return _fields_under(keys, target, ports[0])
     target = complete(target, sources)
     if len(ports) == 1:
         if sources[0] == target:
@@ -331,5 +458,15 @@ def convert_ports(target: Any, ports: list[Any]) -> Any:
         isinstance(target, TSDm)
         or (isinstance(target, TSm) and elements(target.scalar)[0] == "mapping")
     ):
-        return _keyed(sources[0], sources[1], target)(*ports)
+        return pair_ports(target, ports)
     raise _refused(sources[0], target)
+
+
+def _fields_under(keys: tuple[str, ...], target: Any, port: Any) -> Any:
+    """Wire the conversion of some fields of a bundle."""
+    source = port.output_type.dereference()
+    if not isinstance(source, TSBm):
+        raise _refused(source, target)
+    fields = {key: tp for key, tp in source.fields.items() if key in keys}
+    part = TSB[make_schema(fields, source.schema.__name__)]
+    return convert_ports(target, [part.from_ts(**{key: port[key] for key in fields})])
