@@ -4,6 +4,7 @@
     ├── WiringError                      found before anything runs
     │   ├── ParseError                   a declaration cannot be understood
     │   ├── IncorrectTypeBinding         a port does not fit the input it is given to
+    │   │   └── StructureError           a part does not fit what it is to be a part of
     │   ├── RequirementsNotMetWiringError  an overload's `requires` said no
     │   └── NoOverloadError, AmbiguousOverloadError
     ├── ScheduleError                    a time that cannot be scheduled
@@ -29,6 +30,7 @@ __all__ = [
     "ParseError",
     "RequirementsNotMetWiringError",
     "ScheduleError",
+    "StructureError",
     "WiringError",
     "call_site",
 ]
@@ -48,6 +50,10 @@ class ParseError(WiringError, TypeError):
 
 class IncorrectTypeBinding(WiringError, TypeError):
     """A port or value does not fit the input it is given to."""
+
+
+class StructureError(IncorrectTypeBinding, ValueError):
+    """A part does not fit the bundle or list it is put into."""
 
 
 class RequirementsNotMetWiringError(WiringError):

@@ -8,6 +8,7 @@ call and adds nodes. Brackets fix types before: `node[TS[int]](...)`, `node[SCAL
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import logging
@@ -51,6 +52,8 @@ from mainspring.graph._types import (
     MatchError,
     REFm,
     SIGNALm,
+    Size,
+    TimeSeriesSchema,
     TSBm,
     TSDm,
     TSm,
@@ -229,8 +232,13 @@ def _bracket_bindings(target: Any, item: Any) -> Bindings:
         if not isinstance(variable, TypeVar):  # DEFAULT over a pattern
             match(variable, each, found)
             continue
-        found[variable] = each
+        # `add_[int]`, where the result is meant, says what it is a time series of.
+        found[variable] = TSm(each) if is_ts_variable(variable) and _is_scalar(each) else each
     return found
+
+
+def _is_scalar(tp: Any) -> bool:
+    return isinstance(tp, type) and not issubclass(tp, (Size, TimeSeriesSchema))
 
 
 def generic_rank(tp: Any, kind: str = "ts", depth: int = 0) -> float:
@@ -946,10 +954,9 @@ def _promote(target: Any) -> Operator:
     """A graph or node that is overloaded becomes an operator it is the general overload of."""
     known = getattr(target, "_as_operator", None)
     if known is None:
-        known = Operator(target.fn)
-        known.overload(target.__class__.__new__(target.__class__))
-        known.overloads[-1].__dict__.update(target.__dict__)
-        target._as_operator = known
+        general = copy.copy(target)
+        known = target._as_operator = Operator(target.fn)
+        known.overload(general)
         target.wire = known.wire
     return known
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from mainspring.graph._errors import GraphError
 from mainspring.graph._injectables import EvaluationClock, EvaluationEngineApi, GlobalState
-from mainspring.graph._nodes import generator, sink_node
+from mainspring.graph._nodes import generator, graph, operator, sink_node
 from mainspring.graph._run import MIN_TD
 from mainspring.graph._types import OUT, TIME_SERIES_TYPE
 
@@ -90,13 +90,27 @@ def _place(key: str, recordable_id: str | None) -> str:
     return f":memory:{recordable_id}.{key}"
 
 
-def record(ts: Any, key: str = "out", recordable_id: str | None = None, **_: Any) -> None:
+@operator
+def record(ts: TIME_SERIES_TYPE, key: str = "out", recordable_id: str | None = None) -> None:
     """Record every change of a time series."""
+
+
+@graph(overloads=record)
+def _record_in_memory(
+    ts: TIME_SERIES_TYPE, key: str = "out", recordable_id: str | None = None, **_: object
+) -> None:
     _recorded(ts, place=_place(key, recordable_id))
 
 
-def compare(lhs: Any, rhs: Any, recordable_id: str | None = None, **_: Any) -> None:
+@operator
+def compare(lhs: TIME_SERIES_TYPE, rhs: TIME_SERIES_TYPE, recordable_id: str | None = None) -> None:
     """Record, whenever either ticks, whether the two have the same value."""
+
+
+@graph(overloads=compare)
+def _compare_in_memory(
+    lhs: TIME_SERIES_TYPE, rhs: TIME_SERIES_TYPE, recordable_id: str | None = None, **_: object
+) -> None:
     _compared(lhs, rhs, place=_place(_COMPARISON, recordable_id))
 
 

@@ -502,7 +502,7 @@ def resolve_hints(
         frame = frame.f_back
     result = {}
     for name, value in raw.items():
-        if isinstance(value, str):
+        while isinstance(value, str):  # twice, where quotes meet postponed evaluation
             try:
                 value = eval(value, scope)
             except Exception as problem:

@@ -25,7 +25,13 @@ from mainspring.graph._description import (
     InputDescription,
     NodeDescription,
 )
-from mainspring.graph._errors import GraphError, IncorrectTypeBinding, WiringError, call_site
+from mainspring.graph._errors import (
+    GraphError,
+    IncorrectTypeBinding,
+    StructureError,
+    WiringError,
+    call_site,
+)
 from mainspring.graph._types import (
     MatchError,
     REFm,
@@ -310,7 +316,9 @@ class WiringPort:
                 items = tp.fields
                 if item in items:
                     return self.child(list(items).index(item), items[item])
-                raise AttributeError(f"{tp!r} has no field {item!r}; it has {', '.join(items)}")
+                raise PortAttributeError(
+                    f"{tp!r} has no field {item!r}", hint=f"its fields are {', '.join(items)}"
+                )
         if (
             isinstance(tp, TSLm)
             and isinstance(item, (int, slice))
@@ -390,7 +398,7 @@ class WiringPort:
 
     def as_scalar_ts(self) -> Any:
         """The bundle as one time series of its scalar class."""
-        return port_operator("convert", self)
+        return port_operator("as_scalar_ts", self)
 
     # a port is a context: `with port:` publishes it ------------------------------------------------
 
@@ -606,7 +614,7 @@ def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringP
         try:
             match(element.dereference(), port.type.dereference(), {})
         except MatchError:
-            raise IncorrectTypeBinding(
+            raise StructureError(
                 f"element {i} of TSL.from_ts is {port.type!r}, it should be {element!r}"
             ) from None
     return struct(TSLm(element, Size[len(ports)]), [(str(i), p) for i, p in enumerate(ports)])
@@ -631,7 +639,7 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
         given = dict(args[0])
     unknown = [name for name in given if name not in items]
     if unknown:
-        raise WiringError(
+        raise IncorrectTypeBinding(
             f"{tp!r} has no field {unknown[0]!r}", hint=f"its fields are {', '.join(items)}"
         )
     parts: list[tuple[str, WiringPort | None]] = []
@@ -644,7 +652,7 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
             try:
                 match(child, port.type, bindings)
             except MatchError as problem:
-                raise IncorrectTypeBinding(f"{tp!r}.{name} takes {child!r}: {problem}") from None
+                raise StructureError(f"{tp!r}.{name} takes {child!r}: {problem}") from None
         parts.append((name, port))
     if bindings:
         tp = substitute(tp, bindings)

@@ -1,14 +1,17 @@
-"""Dictionaries and sets put together from ports: what `TSD.from_ts` and `TSS.from_ts` wire."""
+"""Ports put together, and bundles as one value: what `TSD.from_ts`, `TSS.from_ts`, `as_scalar_ts` wire."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from mainspring.graph._wiring import tsl_from_ts
 from mainspring.graph.operators._base import (
+    OUT,
     SCALAR,
     SIZE,
     TIME_SERIES_TYPE,
     TS,
+    TS_SCHEMA,
+    TSB,
     TSD,
     TSL,
     TSS,
@@ -45,5 +48,19 @@ def tss_from_ports(*ports: Any) -> Any:
     return gathered(tsl_from_ts(*ports))
 
 
+@compute_node(all_valid=("ts",))
+def all_of(ts: TSB[TS_SCHEMA]) -> OUT:
+    """The value of a bundle whose fields all have one."""
+    return ts.value
+
+
+def as_scalar_ts(ts: Any) -> Any:
+    """Wire the bundle as one time series of its scalar class, of a mapping if it has none."""
+    schema = ts.output_type.dereference().schema
+    scalar = getattr(schema, "__compound__", schema.__scalar_type__) or object
+    return all_of[OUT : TS[scalar]](ts)
+
+
+register_port_operator("as_scalar_ts", as_scalar_ts)
 register_port_operator("tsd_from_ports", tsd_from_ports)
 register_port_operator("tss_from_ports", tss_from_ports)
