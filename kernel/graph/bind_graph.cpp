@@ -88,7 +88,14 @@ Call make_call(nb::handle source) {
         }
         call.args.push_back(std::move(arg));
     }
-    if (PyTuple_GET_SIZE(nb::object(parts[2]).ptr()) > 0) call.keywords = ObjRef(parts[2].ptr());
+    std::size_t named = 0;
+    if (PyTuple_GET_SIZE(nb::object(parts[2]).ptr()) > 0) {
+        call.keywords = ObjRef(parts[2].ptr());
+        named = static_cast<std::size_t>(PyTuple_GET_SIZE(parts[2].ptr()));
+    }
+    call.positional = (call.args.size() - named) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    call.enter = PyVectorcall_Function(call.function.get());
+    if (call.enter == nullptr) call.enter = PyObject_Vectorcall;
     return call;
 }
 
@@ -97,11 +104,9 @@ T entry(const nb::dict& plan, const char* name, T otherwise) {
     return plan.contains(name) ? nb::cast<T>(plan[name]) : otherwise;
 }
 
-std::shared_ptr<Plan> make_plan(const std::string& code, nb::object source) {
-    if (source.is_none()) return nullptr;
-    const nb::dict plan = nb::cast<nb::dict>(source);
+std::unique_ptr<const Plan> make_plan(const std::string& code, const nb::dict& plan) {
     if (code == "python" || code == "generator" || code == "push") {
-        auto made = std::make_shared<PyPlan>();
+        auto made = std::make_unique<PyPlan>();
         made->eval = make_call(plan["eval"]);
         made->start = make_call(plan["start"]);
         made->stop = make_call(plan["stop"]);
@@ -112,7 +117,7 @@ std::shared_ptr<Plan> make_plan(const std::string& code, nb::object source) {
         return made;
     }
     if (code == "map") {
-        auto made = std::make_shared<MapPlan>();
+        auto made = std::make_unique<MapPlan>();
         for (nb::handle each : plan["inputs"]) {
             const nb::tuple item = nb::cast<nb::tuple>(each);
             MapPlan::Input input;
@@ -130,7 +135,7 @@ std::shared_ptr<Plan> make_plan(const std::string& code, nb::object source) {
         return made;
     }
     if (code == "switch") {
-        auto made = std::make_shared<SwitchPlan>();
+        auto made = std::make_unique<SwitchPlan>();
         for (nb::handle each : plan["cases"]) {
             const nb::tuple item = nb::cast<nb::tuple>(each);
             made->cases.emplace_back(ObjRef(item[0].ptr()), nb::cast<std::uint32_t>(item[1]));
@@ -149,14 +154,14 @@ std::shared_ptr<Plan> make_plan(const std::string& code, nb::object source) {
         return made;
     }
     if (code == "box") {
-        auto made = std::make_shared<BoxPlan>();
+        auto made = std::make_unique<BoxPlan>();
         made->catches = entry(plan, "catches", false);
         if (!nb::object(plan["out_field"]).is_none())
             made->out_field = nb::cast<std::uint32_t>(plan["out_field"]);
         return made;
     }
     if (code == "reduce" || code == "fold") {
-        auto made = std::make_shared<ReducePlan>();
+        auto made = std::make_unique<ReducePlan>();
         made->has_zero = entry(plan, "has_zero", false);
         made->zero_waits = entry(plan, "zero_waits", true);
         return made;
@@ -214,7 +219,7 @@ std::uint32_t add_node(TemplateBox& box, const std::string& code, nb::object des
     for (nb::handle each : params)
         spec.params.push_back(
             make_param(each, typed && spec.params.empty() ? spec.out.get() : nullptr));
-    spec.extra = make_plan(code, plan);
+    if (!plan.is_none()) spec.extra = box.source->plans.at(nb::cast<std::size_t>(plan)).get();
     if (!payload.is_none()) spec.payload = ObjRef(payload.ptr());
     spec.description = ObjRef(description.ptr());
     for (const TemplateBox* nested : templates) spec.templates.push_back(nested->source);
@@ -643,7 +648,7 @@ PyObject* make_scheduler(Node* node) { return as_python(SchedulerView{token_of(n
 PyObject* make_clock(Node* node) { return as_python(ClockView{token_of(node), 0}); }
 PyObject* make_engine_api(Node* node) { return as_python(ApiView{token_of(node)}); }
 PyObject* make_push_sender(Node* node) {
-    return as_python(Sender{static_cast<PyNode*>(node)->queue});
+    return as_python(Sender{static_cast<PushNode*>(node)->queue});
 }
 
 }  // namespace mainspring::graph::py
@@ -699,6 +704,12 @@ void bind_graph(nb::module_& m) {
 
     nb::class_<TemplateBox>(m, "Template", "A graph that can be instantiated any number of times.")
         .def(nb::init<>())
+        .def("add_plan",
+             [](TemplateBox& box, const std::string& code, const nb::dict& plan) {
+                 box.source->plans.push_back(make_plan(code, plan));
+                 return box.source->plans.size() - 1;
+             },
+             "code"_a, "plan"_a, "What nodes of one kind that were wired alike share: its place, for `add_node`.")
         .def("add_node", &add_node, "code"_a, "description"_a, "name"_a, "label"_a, "out"_a.none(),
              "link"_a, "inputs"_a, "params"_a, "plan"_a.none(), "payload"_a.none(), "templates"_a,
              "error"_a.none(), "error_depth"_a, "error_values"_a)

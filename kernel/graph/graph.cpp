@@ -35,11 +35,11 @@ void HostNode::discard(std::unique_ptr<Graph> child, Time now) {
 }
 
 void Template::visit(Visitor& visitor) const {
+    for (const auto& plan : plans) plan->visit(visitor);
     for (const NodeSpec& spec : nodes) {
         for (const Param& param : spec.params) visitor(param.object.get());
         visitor(spec.payload.get());
         visitor(spec.description.get());
-        if (spec.extra != nullptr) spec.extra->visit(visitor);
         for (const auto& inner : spec.templates) inner->visit(visitor);
     }
 }

@@ -101,7 +101,7 @@ struct NodeSpec {
     std::vector<Param> params;
     ObjRef payload;               // for nodes of the embedding
     ObjRef description;           // what wiring knows of the node
-    std::shared_ptr<Plan> extra;  // what a kind of node keeps for all its instances
+    const Plan* extra = nullptr;  // what a kind of node keeps for all its instances; the template's
     std::vector<std::shared_ptr<Template>> templates;  // for nodes with graphs inside
     TypeRef error;
     int error_depth = 1;
@@ -113,6 +113,7 @@ struct NodeSpec {
 struct Template {
     std::string name;
     std::vector<NodeSpec> nodes;       // in rank order
+    std::vector<std::unique_ptr<const Plan>> plans;  // nodes wired alike share one
     std::vector<std::uint32_t> stubs;  // the nodes that stand for the inputs
     std::uint32_t output = none;
     std::vector<std::uint32_t> output_path;

@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    const MapPlan& plan() const { return *static_cast<const MapPlan*>(spec->extra.get()); }
+    const MapPlan& plan() const { return *static_cast<const MapPlan*>(spec->extra); }
     KeyTable& table() {
         return out != nullptr ? static_cast<DictOut&>(*out).keys() : sink_keys_->keys;
     }
@@ -222,7 +222,7 @@ public:
     }
     void eval(Time now) override {
         const Busy busy(*this);
-        const SwitchPlan& plan = *static_cast<const SwitchPlan*>(spec->extra.get());
+        const SwitchPlan& plan = *static_cast<const SwitchPlan*>(spec->extra);
         Out* key_out = in_[0]->resolve();
         if (key_out != nullptr && in_[0]->valid() && (in_[0]->modified(now) || child_ == nullptr)) {
             Obj* key = as_scalar(*key_out).object();
@@ -234,7 +234,7 @@ public:
     void visit(Visitor& visitor) const override { visitor(key_.get()); }
     Graph* revive(Obj* key, std::uint32_t, Time now) override {
         const Busy busy(*this);
-        change(*static_cast<const SwitchPlan*>(spec->extra.get()), key, now);
+        change(*static_cast<const SwitchPlan*>(spec->extra), key, now);
         return child_.get();
     }
 
@@ -320,7 +320,7 @@ public:
     }
 
 private:
-    const BoxPlan& plan() const { return *static_cast<const BoxPlan*>(spec->extra.get()); }
+    const BoxPlan& plan() const { return *static_cast<const BoxPlan*>(spec->extra); }
     std::unique_ptr<Graph> child_;
 };
 
@@ -555,7 +555,7 @@ private:
         if (alone_ != nullptr) discard(std::move(alone_), now);
     }
 
-    const ReducePlan& plan() const { return *static_cast<const ReducePlan*>(spec->extra.get()); }
+    const ReducePlan& plan() const { return *static_cast<const ReducePlan*>(spec->extra); }
 
     Out* keys_ = nullptr;
     std::vector<Join> joins_;  // 1 is the root, the leaves are the last `leaves_`

@@ -428,7 +428,7 @@ void Link::bind(Out* fresh, Time now) {
             owner->graph->engine->sweep_later(this);
         }
     }
-    const bool was_valid = valid();
+    const bool had_value = valid();
     attach(fresh);
     bound_at = now;
     for (std::uint32_t i = 0; i < projections.size(); ++i)
@@ -437,7 +437,7 @@ void Link::bind(Out* fresh, Time now) {
     if (fresh != nullptr && fresh->valid()) {
         if (last_modified == now) last_modified = never;  // it speaks for another now
         mark(now);
-    } else if (was_valid) {
+    } else if (had_value) {
         Out::invalidate(now);
     }
     if (keys_ != nullptr) keys_->bind(fresh == nullptr ? nullptr : child_at(fresh, key_set_step), now);

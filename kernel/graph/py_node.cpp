@@ -126,8 +126,8 @@ void PushQueue::close() {
 // --- PyNode ------------------------------------------------------------------------------------
 
 PyNode::~PyNode() {
-    for (PyObject* arg : args_) Py_XDECREF(arg);
-    for (const Input& input : inputs_) {
+    forget_args();
+    for (const Input& input : *this) {
         // The view may be kept by the function; what it shows is gone.
         Handle::release(std::exchange(input.view->handle, nullptr));
         input.view->node = nullptr;
@@ -135,11 +135,16 @@ PyNode::~PyNode() {
     }
 }
 
+void PyNode::forget_args() {
+    if (!std::exchange(has_args_, false)) return;
+    for (std::size_t i = 1; i <= plan().eval.args.size(); ++i) Py_DECREF(args_[i]);
+}
+
 void PyNode::wire(std::uint32_t i, Out* source) {
     const InputSpec& input = spec->inputs[i];
     View* view = new_view(source, this, false, i, false);
     view->active = input.active;
-    inputs_.push_back(Input{source, view, input.need, Py_TYPE(view) == scalar_view_type});
+    inputs_[input_count_++] = Input{source, view, input.need, Py_TYPE(view) == scalar_view_type};
 }
 
 NodeSchedule& PyNode::schedule() {
@@ -151,13 +156,13 @@ bool PyNode::ready(Time now) {
     if (schedule_ != nullptr || plan().scheduler) {
         // Something must have asked for this: a tick, or the node's own schedule.
         if (!schedule().due(now) &&
-            std::none_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+            std::none_of(begin(), end(), [&](const Input& input) {
                 return input.view->active &&
                        (input.out->modified(now) || sampled(input.out, now));
             }))
             return false;
     }
-    for (const Input& input : inputs_) {
+    for (const Input& input : *this) {
         if (input.need == 0) continue;
         if (!input.out->valid() || (input.need == 2 && !input.out->all_valid())) return false;
     }
@@ -165,7 +170,7 @@ bool PyNode::ready(Time now) {
 }
 
 void PyNode::prepare(Time now) {
-    for (const Input& input : inputs_)
+    for (const Input& input : *this)
         if (input.scalar) refresh(input.view, *input.out, now);
 }
 
@@ -212,71 +217,52 @@ std::vector<PyObject*> PyNode::arguments(const Call& call_plan) {
     return made;
 }
 
-namespace {
-PyObject* vectorcall(const Call& plan, const std::vector<PyObject*>& args) {
-    const std::size_t named =
-        plan.keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(plan.keywords.get())) : 0;
-    const std::size_t positional = args.size() - 1 - named;
-    PyObject* result =
-        PyObject_Vectorcall(plan.function.get(), args.data() + 1,
-                            positional | PY_VECTORCALL_ARGUMENTS_OFFSET, plan.keywords.get());
+PyObject* PyNode::call(const Call& call_plan) {
+    const std::vector<PyObject*> made = arguments(call_plan);
+    PyObject* result = call_plan.enter(call_plan.function.get(), made.data() + 1, call_plan.positional,
+                                       call_plan.keywords.get());
+    for (PyObject* object : made) Py_XDECREF(object);
     if (result == nullptr) throw HostError();
     return result;
 }
-}  // namespace
 
-PyObject* PyNode::call(const Call& call_plan) {
-    std::vector<PyObject*> made = arguments(call_plan);
-    PyObject* result = nullptr;
-    try {
-        result = vectorcall(call_plan, made);
-    } catch (...) {
-        for (PyObject* object : made) Py_XDECREF(object);
-        throw;
-    }
-    for (PyObject* object : made) Py_XDECREF(object);
-    return result;
+// What does not change from call to call.
+void PyNode::look_up() {
+    const std::vector<PyObject*> made = arguments(plan().eval);
+    std::copy(made.begin(), made.end(), args_);
+    has_args_ = true;
+    direct_ = schedule_ == nullptr && !plan().scheduler;
+    scalar_out_ = out != nullptr && out->kind == Kind::scalar && !out->is_link;
 }
 
 void PyNode::eval(Time now) {
-    if (call_ == nullptr) {
-        // The first time: what does not change from call to call is looked up once.
-        const Call& plan_call = plan().eval;
-        args_ = arguments(plan_call);
-        own_schedule_ = schedule_ != nullptr || plan().scheduler;
-        const std::size_t named =
-            plan_call.keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(plan_call.keywords.get())) : 0;
-        positional_ = (args_.size() - 1 - named) | PY_VECTORCALL_ARGUMENTS_OFFSET;
-        call_ = PyVectorcall_Function(plan_call.function.get());
-        if (call_ == nullptr) call_ = PyObject_Vectorcall;
-    }
-    if (own_schedule_) {
+    if (!direct_) [[unlikely]] {
+        if (!has_args_) look_up();
         if (!ready(now)) {
-            schedule_->done(now);
+            if (schedule_ != nullptr) schedule_->done(now);
             return;
         }
         prepare(now);
     } else {
-        for (const Input& input : inputs_) {
-            if (input.need != 0 &&
-                (!input.out->valid() || (input.need == 2 && !input.out->all_valid())))
+        for (const Input& input : *this) {
+            if (input.need != 0 && (!input.out->valid() || (input.need == 2 && !input.out->all_valid())))
                 return;
             if (input.scalar) refresh(input.view, *input.out, now);
         }
     }
+    const Call& eval = plan().eval;
     PyObject* result =
-        call_(plan().eval.function.get(), args_.data() + 1, positional_, plan().eval.keywords.get());
-    if (result == nullptr) throw HostError();
-    if (result != Py_None && out != nullptr) {
-        if (out->kind != Kind::scalar || out->is_link ||
-            !apply_exact(static_cast<ScalarOut&>(*out), result, now)) {
-            const ObjRef kept = ObjRef::steal(result);
-            apply(*out, result, now);
-        }
-    } else {
-        Py_DECREF(result);
-    }
-    if (schedule_ != nullptr) schedule_->done(now);
+        eval.enter(eval.function.get(), args_ + 1, eval.positional, eval.keywords.get());
+    if (result == nullptr) [[unlikely]] throw HostError();
+    if (!scalar_out_ || result == Py_None || !apply_exact(static_cast<ScalarOut&>(*out), result, now))
+        finish(result, now);
+    if (schedule_ != nullptr) [[unlikely]] schedule_->done(now);
+}
+
+// What a function returned, where it is not just what a scalar output holds.
+void PyNode::finish(PyObject* result, Time now) {
+    const ObjRef kept = ObjRef::steal(result);
+    if (result != Py_None && out != nullptr) apply(*out, result, now);
 }
 
 void PyNode::start(Time now) {
@@ -284,7 +270,7 @@ void PyNode::start(Time now) {
         prepare(now);
         Py_DECREF(call(plan().start));
     }
-    if (inputs_.empty() && plan().eval.function) graph->engine->schedule(this, now);
+    if (input_count_ == 0 && plan().eval.function) graph->engine->schedule(this, now);
 }
 
 void PyNode::stop(Time now) {
@@ -294,8 +280,9 @@ void PyNode::stop(Time now) {
 }
 
 void PyNode::visit(Visitor& visitor) const {
-    for (PyObject* arg : args_) visitor(arg);
-    for (const Input& input : inputs_) visitor(reinterpret_cast<PyObject*>(input.view));
+    if (has_args_)
+        for (std::size_t i = 1; i <= plan().eval.args.size(); ++i) visitor(args_[i]);
+    for (const Input& input : *this) visitor(reinterpret_cast<PyObject*>(input.view));
     visitor(state_.get());
     if (schedule_ != nullptr)
         for (const auto& event : schedule_->events) {
@@ -318,9 +305,8 @@ Obj* PyNode::save() {
 
 void PyNode::restore(Obj* saved, Time) {
     if (saved != nullptr && (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2)) return;
-    for (PyObject* arg : args_) Py_XDECREF(arg);
-    args_.clear();
-    call_ = nullptr;
+    forget_args();
+    direct_ = false;
     if (saved == nullptr) {  // what its start put there is not the state that was saved
         state_ = ObjRef();
         if (schedule_ != nullptr) schedule_->reset();
@@ -506,8 +492,8 @@ void RecordNode::eval(Time now) {
 
 namespace {
 const OpEntry entries[] = {
-    {"python", make_node<PyNode>},     {"generator", make_node<GeneratorNode>},
-    {"push", make_node<PushNode>},     {"replay", make_node<ReplayNode>},
+    {"python", PyNode::make<PyNode>},  {"generator", PyNode::make<GeneratorNode>},
+    {"push", PyNode::make<PushNode>},  {"replay", make_node<ReplayNode>},
     {"record", make_node<RecordNode>},
 };
 }  // namespace

@@ -19,6 +19,8 @@ struct Call {
     ObjRef function;
     std::vector<Arg> args;  // the last ones by keyword, when there are keywords
     ObjRef keywords;        // a tuple of names, or null
+    vectorcallfunc enter = nullptr;
+    std::size_t positional = 0;  // as a vectorcall takes it
 
     void visit(Visitor& visitor) const {
         visitor(function.get());
@@ -92,8 +94,24 @@ private:
     bool open_ = true;
 };
 
+// Its inputs and the arguments of its function follow the node in memory: a tick touches few lines.
 class PyNode : public Node {
 public:
+    template <class N>
+    static Node* make(const NodeSpec& spec) {
+        const auto& plan = *static_cast<const PyPlan*>(spec.extra);
+        const std::size_t inputs = spec.inputs.size() * sizeof(Input);
+        const std::size_t args = (plan.eval.args.size() + 1) * sizeof(PyObject*);
+        void* memory = ::operator new(sizeof(N) + inputs + args);
+        N* node = new (memory) N();
+        node->inputs_ = reinterpret_cast<Input*>(static_cast<char*>(memory) + sizeof(N));
+        node->args_ = reinterpret_cast<PyObject**>(static_cast<char*>(memory) + sizeof(N) + inputs);
+        node->plan_ = &plan;
+        return node;
+    }
+    // For a constructor that throws; there is none.
+    static void operator delete(void*, void*) {}
+    static void operator delete(void* memory) { ::operator delete(memory); }
     ~PyNode() override;
     void wire(std::uint32_t i, Out* source) override;
     void eval(Time now) override;
@@ -104,11 +122,8 @@ public:
     void restore(Obj* state, Time now) override;
 
     NodeSchedule& schedule();
-    const PyPlan& plan() const { return *static_cast<const PyPlan*>(spec->extra.get()); }
-    View* input_view(std::uint32_t i) const { return inputs_[i].view; }
-    std::uint32_t input_count() const { return static_cast<std::uint32_t>(inputs_.size()); }
+    const PyPlan& plan() const { return *plan_; }
     PyObject* state() const { return state_.get(); }
-    std::shared_ptr<PushQueue> queue;
 
 protected:
     struct Input {
@@ -117,17 +132,24 @@ protected:
         std::uint8_t need;
         bool scalar;
     };
+    const Input* begin() const { return inputs_; }
+    const Input* end() const { return inputs_ + input_count_; }
     bool ready(Time now);
     void prepare(Time now);
+    void look_up();
+    void forget_args();
+    void finish(PyObject* result, Time now);
     PyObject* argument(const Arg& arg);
     std::vector<PyObject*> arguments(const Call& call);
     PyObject* call(const Call& call);
 
-    std::vector<Input> inputs_;
-    vectorcallfunc call_ = nullptr;
-    std::size_t positional_ = 0;
-    bool own_schedule_ = false;
-    std::vector<PyObject*> args_;  // of `eval`, one free place in front for vectorcall
+    const PyPlan* plan_ = nullptr;
+    Input* inputs_ = nullptr;
+    PyObject** args_ = nullptr;  // of `eval`, one free place in front for vectorcall
+    std::uint32_t input_count_ = 0;
+    bool has_args_ = false;    // looked up at the first evaluation
+    bool direct_ = false;      // and there is no schedule to ask
+    bool scalar_out_ = false;  // the output is a scalar of its own
     std::unique_ptr<NodeSchedule> schedule_;
     ObjRef state_;
 };
@@ -150,6 +172,7 @@ private:
 
 class PushNode final : public PyNode {
 public:
+    std::shared_ptr<PushQueue> queue;
     void start(Time now) override;
     void stop(Time now) override;
     void eval(Time now) override;

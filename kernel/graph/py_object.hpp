@@ -49,7 +49,7 @@ PyObject* read_delta(Out* out, Time now, bool whole = false);
 void apply(Out& out, PyObject* value, Time now);
 // The common case of `apply`: takes over the reference when the value is just what the output
 // holds, and says whether it did.
-bool apply_exact(ScalarOut& out, PyObject* value, Time now);
+inline bool apply_exact(ScalarOut& out, PyObject* value, Time now);
 bool can_apply(Out& out, Time now);
 
 // A reference value: a weak, counted way to an output.
@@ -83,7 +83,7 @@ extern PyTypeObject* scalar_view_type;  // a scalar input: `value`, `modified`, 
 extern PyTypeObject* bundle_view_type;  // fields are attributes
 View* new_view(Out* out, Node* reader, bool writable, std::uint32_t input, bool whole);
 inline Out* out_of(const View* view) { return view->handle == nullptr ? nullptr : view->handle->out; }
-void refresh(View* view, Out& out, Time now);
+inline void refresh(View* view, Out& out, Time now);
 bool init_views(PyObject* module);
 
 // Node views, schedulers, clocks and the like, for functions that ask for them.
@@ -97,5 +97,73 @@ PyObject* make_push_sender(Node* node);
 void install_host();
 // The pending Python error as an exception object (a new reference), or null.
 PyObject* take_error();
+
+// --- on the way of every tick of a Python node ---------------------------------------------------
+
+inline void put(PyObject*& at, PyObject* value) {
+    PyObject* old = at;
+    if (old == value) return;
+    at = Py_NewRef(value);
+    Py_XDECREF(old);
+}
+
+inline void refresh(View* view, Out& source, Time now) {
+    Out* out = source.resolve();
+    if (out == nullptr || !out->valid()) [[unlikely]] {
+        put(view->value, Py_None);
+        put(view->modified, Py_False);
+        put(view->valid, Py_False);
+        return;
+    }
+    PyObject* object = as_scalar(*out).object();
+    put(view->value, object == nullptr ? Py_None : object);
+    put(view->modified, source.modified(now) || view->whole ? Py_True : Py_False);
+    put(view->valid, Py_True);
+}
+
+// The value of an int that is no subclass's; false when it does not fit 64 bits.
+inline bool exact_int(PyObject* value, std::int64_t& number) {
+    const auto* digits = reinterpret_cast<const PyLongObject*>(value);
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact(digits) != 0) [[likely]] {
+        number = PyUnstable_Long_CompactValue(digits);
+        return true;
+    }
+#else
+    if (const Py_ssize_t size = Py_SIZE(value); size >= -1 && size <= 1) [[likely]] {
+        number = size * static_cast<std::int64_t>(digits->ob_digit[0]);
+        return true;
+    }
+#endif
+    int overflow = 0;
+    number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow == 0;
+}
+
+inline bool apply_exact(ScalarOut& out, PyObject* value, Time now) {
+    switch (out.type->scalar) {
+        case Scalar::integer: {
+            std::int64_t number = 0;
+            if (!PyLong_CheckExact(value) || !exact_int(value, number)) return false;
+            out.raw.i = number;
+            break;
+        }
+        case Scalar::real:
+            if (!PyFloat_CheckExact(value)) return false;
+            out.raw.f = PyFloat_AS_DOUBLE(value);
+            break;
+        case Scalar::boolean:
+            if (!PyBool_Check(value)) return false;
+            out.raw.b = value == Py_True;
+            break;
+        default:
+            if (reinterpret_cast<PyObject*>(Py_TYPE(value)) != out.type->scalar_type.get())
+                return false;
+    }
+    PyObject* old = std::exchange(out.boxed, value);
+    out.mark(now);
+    Py_XDECREF(old);
+    return true;
+}
 
 }  // namespace mainspring::graph::py

@@ -587,32 +587,6 @@ void apply(Out& out, PyObject* value, Time now) {
     }
 }
 
-bool apply_exact(ScalarOut& out, PyObject* value, Time now) {
-    switch (out.type->scalar) {
-        case Scalar::integer: {
-            if (!PyLong_CheckExact(value)) return false;
-            int overflow = 0;
-            const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-            if (overflow != 0) return false;
-            out.raw.i = number;
-            break;
-        }
-        case Scalar::real:
-            if (!PyFloat_CheckExact(value)) return false;
-            out.raw.f = PyFloat_AS_DOUBLE(value);
-            break;
-        case Scalar::boolean:
-            if (!PyBool_Check(value)) return false;
-            out.raw.b = value == Py_True;
-            break;
-        default:
-            if (reinterpret_cast<PyObject*>(Py_TYPE(value)) != out.type->scalar_type.get())
-                return false;
-    }
-    out.set_object(ObjRef::steal(value), now);
-    return true;
-}
-
 bool can_apply(Out& out, Time now) { return !out.modified(now); }
 
 // --- references --------------------------------------------------------------------------------

@@ -37,13 +37,6 @@ PyObject* guard(F body) {
     }
 }
 
-void put(PyObject*& at, PyObject* value) {
-    PyObject* old = at;
-    if (old == value) return;
-    at = Py_NewRef(value);
-    Py_XDECREF(old);
-}
-
 int view_traverse(PyObject* self, visitproc visit, void* arg) {
     View* view = as_view(self);
     Py_VISIT(view->value);
@@ -876,20 +869,6 @@ View* new_view(Out* out, Node* reader, bool writable_view, std::uint32_t input, 
     PyObject_GC_Track(reinterpret_cast<PyObject*>(view));
     if (out != nullptr && type == scalar_view_type) refresh(view, *out, now_of(*out));
     return view;
-}
-
-void refresh(View* view, Out& source, Time now) {
-    Out* out = source.is_link ? source.resolve() : &source;
-    if (out == nullptr || !out->valid()) {
-        put(view->value, Py_None);
-        put(view->modified, Py_False);
-        put(view->valid, Py_False);
-        return;
-    }
-    PyObject* object = as_scalar(*out).object();
-    put(view->value, object == nullptr ? Py_None : object);
-    put(view->modified, source.modified(now) || view->whole ? Py_True : Py_False);
-    put(view->valid, Py_True);
 }
 
 bool init_views(PyObject* module) {

@@ -205,6 +205,11 @@ class Template:
 
     def __init__(self) -> None: ...
 
+    def add_plan(self, code: str, plan: dict) -> int:
+        """
+        What nodes of one kind that were wired alike share: its place, for `add_node`.
+        """
+
     def add_node(self, code: str, description: object, name: str, label: str, out: TsType | None, link: bool, inputs: list, params: list, plan: object | None, payload: object | None, templates: Sequence[Template], error: TsType | None, error_depth: int, error_values: bool) -> int: ...
 
     def finish(self, name: str, stubs: Sequence[int], output: object | None, output_path: Sequence[int]) -> None: ...

@@ -138,7 +138,13 @@ def instantiate(description: GraphDescription) -> Any:
         )
     template = _k.Template()
     add = template.add_node
+    plans: dict[int, int] = {}
     for node in description.nodes:
+        plan = None
+        if node.plan is not None:  # nodes wired alike have one between them
+            plan = plans.get(id(node.plan))
+            if plan is None:
+                plan = plans[id(node.plan)] = template.add_plan(node.code, _kernel_plan(node.plan))
         add(
             node.code,
             node,
@@ -151,7 +157,7 @@ def instantiate(description: GraphDescription) -> Any:
                 for i in node.inputs
             ],
             list(node.params),
-            _kernel_plan(node.plan),
+            plan,
             node.payload,
             [instantiate(inner) for inner in node.nested],
             None if node.error is None else node.error.kernel(),
@@ -164,7 +170,5 @@ def instantiate(description: GraphDescription) -> Any:
     return template
 
 
-def _kernel_plan(plan: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if plan is None:
-        return None
+def _kernel_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v.kernel() if isinstance(v, TsMeta) else v for k, v in plan.items()}
