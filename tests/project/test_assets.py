@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.project import AssetError, AssetRegistry, ImportAssetsJob, RegistryError
+from mainspring.project import AssetError, AssetRegistry, ImportAssetsJob, RegistryError, _mjcf
 from mainspring.threads import (
     JobCancelledError,
     StopSource,
@@ -167,6 +167,22 @@ DAMAGED: dict[str, tuple[str, bytes | str, str]] = {
         '<!DOCTYPE m [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><mujoco model="&b;"/>',
         "document type is not allowed",
     ),
+    "an entity of another file": (
+        "a.urdf",
+        '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot name="a">&x;</robot>',
+        "document type is not allowed",
+    ),
+    "an unknown encoding": ("a.xml", '<?xml version="1.0" encoding="xyz"?><mujoco/>', ":1: "),
+    "an encoding of many bytes": ("a.xml", '<?xml version="1.0" encoding="gbk"?><mujoco/>', ":1: "),
+    "no xml": ("a.xml", b"\xff\xfe\x00", ":1: "),
+    "nothing": ("a.xml", "", ":1: no element found"),
+    "many elements": ("a.xml", "<mujoco>" + "<b/>" * 1_000_001, "elements are no model"),
+    "png that lies about a length": (
+        "a.png",
+        png(2, 2)[:33] + b"\x7f\xff\xff\xffIDAT",
+        "at byte 33 is damaged",
+    ),
+    "stl of a count that lies": ("a.stl", bytes(80) + b"\xff" * 4 + bytes(50), "cut off"),
     "deep": ("a.xml", "<mujoco>" + "<b>" * 600, "nested over 500 deep"),
     "missing mesh": (
         "a.xml",
@@ -242,6 +258,153 @@ def test_all_faults_of_a_model_are_told_at_once(registry: AssetRegistry, model: 
     message = str(caught.value)
     assert "arm.xml:4: part.obj is not usable" in message
     assert "arm.xml:5: 'textures/skin.png' is not there" in message
+
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+MESH = '<asset><mesh name="m" file="m.obj"/></asset>'
+GEOM = '<worldbody><geom type="mesh" mesh="m"/></worldbody>'
+ATTACH = (
+    '<mujoco><compiler meshdir="q"/><asset><model name="x" file="sub/x.xml"/></asset>'
+    '<worldbody><attach model="x" body="b" prefix="p"/></worldbody></mujoco>'
+)
+ATTACHED = (
+    f'<mujoco><compiler meshdir="mm"/>{MESH}<worldbody><body name="b">'
+    '<geom type="mesh" mesh="m"/></body></worldbody></mujoco>'
+)
+
+LAYOUTS: dict[str, dict[str, str]] = {
+    "a mesh of what is included, where the model says": {
+        "main.xml": f'<mujoco><compiler meshdir="d"/><include file="i.xml"/>{GEOM}</mujoco>',
+        "i.xml": f"<mujoco>{MESH}</mujoco>",
+        "d/m.obj": TETRAHEDRON,
+    },
+    "a mesh of the model, where what is included says": {
+        "main.xml": f'<mujoco>{MESH}{GEOM}<include file="i.xml"/></mujoco>',
+        "i.xml": '<mujoco><compiler meshdir="d"/></mujoco>',
+        "d/m.obj": TETRAHEDRON,
+    },
+    "two say, the last one counts": {
+        "main.xml": f'<mujoco><compiler meshdir="a"/>{MESH}{GEOM}<include file="i.xml"/></mujoco>',
+        "i.xml": '<mujoco><compiler meshdir="d"/></mujoco>',
+        "d/m.obj": TETRAHEDRON,
+    },
+    "two say, and the first one does not": {
+        "main.xml": f'<mujoco><compiler meshdir="a"/>{MESH}{GEOM}<include file="i.xml"/></mujoco>',
+        "i.xml": '<mujoco><compiler meshdir="d"/></mujoco>',
+        "a/m.obj": TETRAHEDRON,
+    },
+    "a later compiler that does not say": {
+        "main.xml": f'<mujoco><compiler meshdir="d"/><compiler angle="radian"/>{MESH}{GEOM}</mujoco>',
+        "d/m.obj": TETRAHEDRON,
+    },
+    "assets after meshes": {
+        "main.xml": f'<mujoco><compiler meshdir="a"/><compiler assetdir="d"/>{MESH}{GEOM}</mujoco>',
+        "d/m.obj": TETRAHEDRON,
+    },
+    "includes seen from the model": {
+        "main.xml": f'<mujoco><include file="sub/i.xml"/>{GEOM}</mujoco>',
+        "sub/i.xml": '<mujoco><include file="j.xml"/></mujoco>',
+        "j.xml": f"<mujoco>{MESH}</mujoco>",
+        "m.obj": TETRAHEDRON,
+    },
+    "includes and meshes seen from their file": {
+        "main.xml": f'<mujoco><include file="sub/i.xml"/>{GEOM}</mujoco>',
+        "sub/i.xml": '<mujoco><include file="j.xml"/></mujoco>',
+        "sub/j.xml": f"<mujoco>{MESH}</mujoco>",
+        "sub/m.obj": TETRAHEDRON,
+    },
+    "only a name without its folders": {
+        "main.xml": '<mujoco><compiler strippath="true"/><asset><mesh name="m" file="x\\y/m.obj"/>'
+        f"</asset>{GEOM}</mujoco>",
+        "m.obj": TETRAHEDRON,
+    },
+    "an attached model has its own folders": {
+        "main.xml": ATTACH,
+        "sub/x.xml": ATTACHED,
+        "sub/mm/m.obj": TETRAHEDRON,
+    },
+    "an attached model does not use ours": {
+        "main.xml": ATTACH,
+        "sub/x.xml": ATTACHED,
+        "q/m.obj": TETRAHEDRON,
+    },
+    "a flexible mesh": {
+        "main.xml": '<mujoco><compiler meshdir="d"/><worldbody><flexcomp name="f" type="mesh" '
+        'dim="2" file="m.obj" mass="1"/></worldbody></mujoco>',
+        "d/m.obj": TETRAHEDRON,
+    },
+    "nowhere": {"main.xml": f"<mujoco>{MESH}{GEOM}</mujoco>", "d/m.obj": TETRAHEDRON},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_files_are_looked_for_where_the_engine_looks(
+    layout: str, registry: AssetRegistry, tmp_path: Path
+) -> None:
+    """MuJoCo decides what is right: what it loads is taken, and loads where it was taken to."""
+    mujoco = pytest.importorskip("mujoco")
+    for name, text in LAYOUTS[layout].items():
+        write(tmp_path / "in" / name, text)
+    try:
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "in" / "main.xml"))
+    except ValueError:
+        with pytest.raises(AssetError, match=r"xml:1: '.*m.obj' is not there"):
+            imported(registry, tmp_path / "in" / "main.xml")
+        assert layout in ("two say, and the first one does not", "nowhere") or "ours" in layout
+        return
+    asset = imported(registry, tmp_path / "in" / "main.xml")
+    taken = mujoco.MjModel.from_xml_path(str(registry.path("main")))
+    assert taken.nmeshvert == model.nmeshvert
+    assert len(asset.files) == len(LAYOUTS[layout])
+
+
+ENDLESS = '<mujoco><worldbody><replicate count="100000000"><geom size="1"/></replicate></worldbody></mujoco>'
+
+
+def test_a_model_that_never_ends_can_be_cancelled(registry: AssetRegistry, tmp_path: Path) -> None:
+    """The engine is in a process of its own, and that is ended."""
+    pytest.importorskip("mujoco")
+    job = ImportAssetsJob.start(registry, write(tmp_path / "a.xml", ENDLESS))
+    while not (engines := children()):
+        assert not job.is_done()
+    assert job.cancel()
+    assert job.join(30)
+    with pytest.raises(JobCancelledError):
+        job.take_result()
+    assert not any(engine.exists() for engine in engines)
+    assert tree(registry.folder) == {}
+
+
+def children() -> list[Path]:
+    """The processes that this one started, as Linux shows them."""
+    ids = Path("/proc/self/task")
+    return [
+        Path("/proc", child)
+        for task in ids.iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (ENDLESS, "MuJoCo .* on it"),
+        ('<mujoco>\n<size memory="100G"/></mujoco>', "does not load it"),
+        ('<mujoco><size nuserdata="2000000000"/></mujoco>', "does not load it"),
+    ],
+)
+def test_a_model_that_takes_too_much_is_refused(
+    model: str, why: str, registry: AssetRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mujoco")
+    monkeypatch.setattr(_mjcf, "ENGINE_MEMORY_BYTES", 2 << 30)
+    monkeypatch.setattr(_mjcf, "ENGINE_CPU_S", 2)
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "a.xml", model)
+    with pytest.raises(AssetError, match=why):
+        imported(registry, path)
+    assert tree(registry.folder) == {}
+    assert [p.name for p in sorted(tmp_path.iterdir())] == ["a.xml", "assets"], "no log of its own"
 
 
 def test_a_model_that_includes_itself(registry: AssetRegistry, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ Runs on workers; touches nothing but the files it reads.
 from __future__ import annotations
 
 import math
+import os
 import struct
 import zlib
 from collections.abc import Callable
@@ -18,7 +19,9 @@ from typing import IO, Any
 import numpy as np
 
 from mainspring.errors import nearest
-from mainspring.project._models import find_mjcf_files, find_urdf_files, read_xml
+from mainspring.project._mjcf import find_mjcf_files
+from mainspring.project._models import read_xml
+from mainspring.project._urdf import find_urdf_files
 from mainspring.project.errors import AssetError
 from mainspring.threads import StopToken
 
@@ -221,11 +224,15 @@ def _png_chunk(path: Path, source: IO[bytes]) -> tuple[bytes, bytes]:
     length = int.from_bytes(head[:4], "big")
     if len(head) < 8 or length >= 1 << 31:
         raise AssetError(f"{path}: cut off, or damaged, at byte {at}")
-    body = source.read(length)
+    body = source.read(min(length, _size(source) - at))  # a length that lies must cost nothing
     check = source.read(4)
     if len(check) < 4 or zlib.crc32(head[4:] + body) != int.from_bytes(check, "big"):
         raise AssetError(f"{path}: chunk {head[4:]!r} at byte {at} is damaged")
     return head[4:], body
+
+
+def _size(source: IO[bytes]) -> int:
+    return os.fstat(source.fileno()).st_size
 
 
 def _png_bytes(width: int, height: int, bits: int, interlace: int) -> int:
