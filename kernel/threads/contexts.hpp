@@ -21,7 +21,9 @@ inline constexpr ContextMask kRender = 32;
 /// Zero until start-up: no thread has this id, so every comparison answers "no" before it.
 inline std::atomic<unsigned long> main_ident{0};
 
-inline thread_local ContextMask declared = 0;
+/// Reached without a call, though this is a library that is loaded late: one byte fits what the
+/// loader keeps for such variables.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local ContextMask declared = 0;
 
 [[nodiscard]] inline bool is_main(unsigned long ident) noexcept {
     return main_ident.load(std::memory_order_relaxed) == ident;

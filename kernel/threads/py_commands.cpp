@@ -1,5 +1,6 @@
 // The render thread's command queue: `submit(call, *arguments)` remembers the call and the place
-// that submitted it, and nothing else, because it runs hundreds of times a frame.
+// that submitted it, and nothing else, because it runs hundreds of times a frame. Which line the
+// place is, is looked up by whoever has to tell.
 //
 // What submitted work submits itself comes before everything else in the next drain, so that the
 // order does not depend on which thread was faster.
@@ -16,10 +17,14 @@ namespace mainspring::threads {
 namespace {
 
 struct Command {
+    // Filled in its place in the queue: a copy would wait for its parts to reach the cache.
+    Command(PyObject* call_, PyObject* arguments_, PyObject* code_, Py_ssize_t lasti_) noexcept
+        : call(call_), arguments(arguments_), code(code_), lasti(lasti_) {}
+
     PyObject* call;
     PyObject* arguments;  ///< a tuple, or null for none
     PyObject* code;       ///< of the submitting function, or null when there is none
-    int lasti;            ///< the instruction of the submission; its line is looked up when needed
+    Py_ssize_t lasti;     ///< the instruction of the submission, -1 when there is none
 };
 
 struct CommandQueue {
@@ -43,45 +48,56 @@ PyObject* queue_submit(PyObject* self, PyObject* const* args, Py_ssize_t nargs) 
         PyErr_SetString(PyExc_TypeError, "submit() takes a callable and its arguments");
         return nullptr;
     }
-    if (PyCallable_Check(args[0]) == 0) {
+    if (Py_TYPE(args[0])->tp_call == nullptr) {  // PyCallable_Check, without its call
         PyErr_Format(PyExc_TypeError, "submit() takes a callable, not %.200s",
                      Py_TYPE(args[0])->tp_name);
         return nullptr;
     }
-    Command command{args[0], nullptr, nullptr, -1};
+    PyObject* arguments = nullptr;
     if (nargs > 1) {
-        command.arguments = PyTuple_New(nargs - 1);
-        if (command.arguments == nullptr) {
+        arguments = PyTuple_New(nargs - 1);
+        if (arguments == nullptr) {
             return nullptr;
         }
         for (Py_ssize_t i = 1; i < nargs; ++i) {
-            PyTuple_SET_ITEM(command.arguments, i - 1, Py_NewRef(args[i]));
+            PyTuple_SET_ITEM(arguments, i - 1, Py_NewRef(args[i]));
         }
     }
+    PyObject* code = nullptr;
+    Py_ssize_t lasti = -1;
     if (PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get())) {
-        command.code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
-        command.lasti = PyFrame_GetLasti(frame);
+        code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+        lasti = PyFrame_GetLasti(frame);
         Py_DECREF(frame);
     }
-    Py_INCREF(command.call);
+    CommandQueue* queue = as_queue(self);
     try {
-        CommandQueue* queue = as_queue(self);
-        ((declared & kRender) != 0 ? queue->follow_ups : queue->commands).push_back(command);
+        ((declared & kRender) != 0 ? queue->follow_ups : queue->commands)
+            .emplace_back(args[0], arguments, code, lasti);
     } catch (const std::bad_alloc&) {
-        Py_DECREF(command.call);
-        Py_XDECREF(command.arguments);
-        Py_XDECREF(command.code);
+        Py_XDECREF(arguments);
+        Py_XDECREF(code);
         return PyErr_NoMemory();
     }
+    Py_INCREF(args[0]);
     Py_RETURN_NONE;
 }
 
-/// The line of a submission; 0 where the code does not say.
-int line_of(const Command& command) {
-    if (command.code == nullptr || command.lasti < 0) {
-        return 0;
+PyObject* row_of(const Command& command) {
+    PyObject* row = PyTuple_New(4);
+    PyObject* arguments = command.arguments ? Py_NewRef(command.arguments) : PyTuple_New(0);
+    PyObject* lasti = PyLong_FromSsize_t(command.lasti);
+    if (row == nullptr || arguments == nullptr || lasti == nullptr) {
+        Py_XDECREF(row);
+        Py_XDECREF(arguments);
+        Py_XDECREF(lasti);
+        return nullptr;
     }
-    return PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(command.code), command.lasti);
+    PyTuple_SET_ITEM(row, 0, Py_NewRef(command.call));
+    PyTuple_SET_ITEM(row, 1, arguments);
+    PyTuple_SET_ITEM(row, 2, Py_NewRef(command.code ? command.code : Py_None));
+    PyTuple_SET_ITEM(row, 3, lasti);
+    return row;
 }
 
 PyObject* queue_take(PyObject* self, PyObject*) {
@@ -89,6 +105,10 @@ PyObject* queue_take(PyObject* self, PyObject*) {
     // order: what submitted work submitted, then what was submitted from outside
     std::vector<Command> taken = std::exchange(as_queue(self)->follow_ups, {});
     std::vector<Command> outside = std::exchange(as_queue(self)->commands, {});
+    try {
+        as_queue(self)->commands.reserve(outside.size());  // the next frame is like this one
+    } catch (const std::bad_alloc&) {
+    }
     if (taken.empty()) {
         taken.swap(outside);
     } else {
@@ -106,12 +126,7 @@ PyObject* queue_take(PyObject* self, PyObject*) {
         return nullptr;
     }
     for (std::size_t i = 0; i < taken.size(); ++i) {
-        const Command& command = taken[i];
-        PyObject* arguments = command.arguments ? Py_NewRef(command.arguments) : PyTuple_New(0);
-        PyObject* code = command.code ? command.code : Py_None;
-        PyObject* row = arguments ? Py_BuildValue("(ONOi)", command.call, arguments, code,
-                                                  line_of(command))
-                                  : nullptr;
+        PyObject* row = row_of(taken[i]);
         if (row == nullptr) {
             Py_DECREF(list);
             release(taken);
@@ -184,7 +199,7 @@ PyMethodDef queue_methods[] = {
     {"submit", fast(queue_submit), METH_FASTCALL,
      "Remember a call, its arguments, and the place that submits it."},
     {"take", queue_take, METH_NOARGS,
-     "Everything submitted so far, in order, as (call, arguments, code, line); the queue is empty then."},
+     "Everything submitted so far, in order, as (call, arguments, code, instruction); the queue is empty then."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -254,11 +254,11 @@ class _Batch:
 
     def run(self, caught: type[BaseException]) -> None:
         commands, self.commands = self.commands, []
-        for call, arguments, code, line in commands:
+        for call, arguments, code, instruction in commands:
             try:
                 call(*arguments)
             except caught as error:
-                self.failures.append((_place(code, line), error))
+                self.failures.append((_place(code, instruction), error))
 
     def raise_failures(self) -> None:
         if self.failures:
@@ -282,10 +282,11 @@ def _release(gate: Any) -> None:
         gate.release()
 
 
-def _place(code: CodeType | None, line: int) -> str:
-    return (
-        "an unknown place" if code is None else f"{code.co_filename}:{line} in {code.co_qualname}"
-    )
+def _place(code: CodeType | None, instruction: int) -> str:
+    if code is None:
+        return "an unknown place"
+    lines = (line for start, end, line in code.co_lines() if start <= instruction < end)
+    return f"{code.co_filename}:{next(lines, 0)} in {code.co_qualname}"
 
 
 def _render_error(failures: list[tuple[str, BaseException]]) -> RenderError:
