@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -56,17 +57,59 @@ struct Cell {
     }
 };
 
+/// What a row is made of, in order: memory to copy, or a value to fetch. Channels whose memory
+/// lies side by side, as the columns of one table do, are one part.
+struct Part {
+    const char* from = nullptr;  // null: fetch `cell`
+    std::size_t size = 0;
+    const Cell* cell = nullptr;
+    std::size_t index = 0;
+};
+
 struct Group {
     std::uint16_t number = 0;
     std::vector<std::unique_ptr<Cell>> cells;
+    std::vector<Part> parts;
+};
+
+/// Bytes that grow at the end and are not set before they are written.
+class Tape {
+public:
+    explicit Tape(std::size_t capacity)
+        : data_(std::make_unique_for_overwrite<char[]>(capacity)), capacity_(capacity) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] const char* data() const noexcept { return data_.get(); }
+    void cut(std::size_t size) noexcept { size_ = size; }
+
+    /// Room for `size` more bytes, to be written at once.
+    char* add(std::size_t size) {
+        if (capacity_ - size_ < size) [[unlikely]] grow(size);
+        char* here = data_.get() + size_;
+        size_ += size;
+        return here;
+    }
+
+private:
+    void grow(std::size_t size) {
+        const std::size_t wanted = std::max(2 * capacity_, size_ + size);
+        auto larger = std::make_unique_for_overwrite<char[]>(wanted);
+        std::memcpy(larger.get(), data_.get(), size_);
+        data_ = std::move(larger);
+        capacity_ = wanted;
+    }
+
+    std::unique_ptr<char[]> data_;
+    std::size_t capacity_;
+    std::size_t size_ = 0;
 };
 
 class Sampler {
 public:
     Sampler(std::size_t limit_bytes, nb::object mismatch)
-        : limit_bytes_(limit_bytes), mismatch_(std::move(mismatch)) {
-        tape_.reserve(limit_bytes + limit_bytes / 4);
-    }
+        : limit_bytes_(limit_bytes),
+          mismatch_(std::move(mismatch)),
+          tape_(limit_bytes + limit_bytes / 4) {}
     Sampler(const Sampler&) = delete;
     Sampler& operator=(const Sampler&) = delete;
 
@@ -93,6 +136,7 @@ public:
                 }
             }
             cell->source = source.release().ptr();
+            add_part(group, *cell);
             group.cells.push_back(std::move(cell));
         }
         groups_.push_back(std::move(group));
@@ -103,20 +147,19 @@ public:
     bool sample(std::size_t which, std::int64_t time_ns) {
         const std::size_t begin = tape_.size();
         begin_row(which, time_ns);
+        const Sampling during(sampling_);
         try {
-            Group& group = groups_[which];
-            for (std::size_t i = 0; i < group.cells.size(); ++i) {
-                Cell& cell = *group.cells[i];
-                if (cell.fetch == Fetch::Live) {
-                    append(cell.view.buf, cell.size);
+            for (const Part& part : groups_[which].parts) {
+                if (part.from != nullptr) {
+                    append(part.from, part.size);
                     continue;
                 }
-                nb::object value = nb::steal(PyObject_CallNoArgs(cell.source));
+                nb::object value = nb::steal(PyObject_CallNoArgs(part.cell->source));
                 if (!value.is_valid()) throw nb::python_error();
-                keep(cell, value, which, i);
+                keep(*part.cell, value, which, part.index);
             }
         } catch (...) {
-            tape_.resize(begin);  // a row is on the tape whole or not at all
+            tape_.cut(begin);  // a row is on the tape whole or not at all
             throw;
         }
         return tape_.size() >= limit_bytes_;
@@ -126,6 +169,7 @@ public:
     bool sample_values(std::size_t which, std::int64_t time_ns, nb::list values) {
         const std::size_t begin = tape_.size();
         begin_row(which, time_ns);
+        const Sampling during(sampling_);
         try {
             Group& group = groups_[which];
             if (values.size() != group.cells.size()) {
@@ -140,19 +184,25 @@ public:
                 }
             }
         } catch (...) {
-            tape_.resize(begin);
+            tape_.cut(begin);
             throw;
         }
         return tape_.size() >= limit_bytes_;
     }
 
     nb::bytes take() {
+        // Half a row must not leave: a source that flushes its own recording would do that.
+        if (sampling_) throw nb::value_error("a recording cannot be flushed by one of its sources");
         nb::bytes tape(tape_.data(), tape_.size());
-        tape_.clear();
+        tape_.cut(0);
         return tape;
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return tape_.size(); }
+
+    /// After this no beat takes its short way: whoever takes the tapes has failed.
+    void stop() noexcept { stopped_ = true; }
+    [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
     int traverse(visitproc visit, void* arg) {
         for (Group& group : groups_) {
@@ -181,13 +231,46 @@ private:
         throw nb::value_error("unknown way to fetch a channel's value");
     }
 
+    /// True while a row is begun and not complete.
+    class Sampling {
+    public:
+        explicit Sampling(bool& flag) : flag_(flag) { flag_ = true; }
+        Sampling(const Sampling&) = delete;
+        Sampling& operator=(const Sampling&) = delete;
+        ~Sampling() { flag_ = false; }
+
+    private:
+        bool& flag_;
+    };
+
+    static void add_part(Group& group, const Cell& cell) {
+        const std::size_t index = group.cells.size();
+        if (cell.fetch != Fetch::Live) {
+            group.parts.push_back({nullptr, 0, &cell, index});
+            return;
+        }
+        const auto* from = static_cast<const char*>(cell.view.buf);
+        if (cell.size == 0) return;
+        if (!group.parts.empty() && group.parts.back().from != nullptr &&
+            group.parts.back().from + group.parts.back().size == from) {
+            group.parts.back().size += cell.size;
+        } else {
+            group.parts.push_back({from, cell.size, &cell, index});
+        }
+    }
+
     void append(const void* data, std::size_t size) {
-        tape_.append(static_cast<const char*>(data), size);
+        char* here = tape_.add(size);
+        if (size == sizeof(double)) {  // most are one number
+            std::memcpy(here, data, sizeof(double));
+        } else {
+            std::memcpy(here, data, size);
+        }
     }
 
     template <class T>
     void append_value(T value) {
-        append(&value, sizeof value);
+        std::memcpy(tape_.add(sizeof value), &value, sizeof value);
     }
 
     void begin_row(std::size_t which, std::int64_t time_ns) {
@@ -279,9 +362,73 @@ private:
 
     std::size_t limit_bytes_;
     nb::object mismatch_;
-    std::string tape_;
+    Tape tape_;
+    bool sampling_ = false;
+    bool stopped_ = false;
     std::deque<Group> groups_;  // a group stays where it is while its callables run
 };
+
+/// A group's callback. While nothing but sampling is to be done, it is done here, without a line
+/// of Python; whatever else there is goes to `slow(context)`, and a tape that is full to
+/// `full(time_ns)`. The short way is taken for times after `last_ns` and before `until_ns`.
+class Beat {
+public:
+    Beat(nb::object sampler, nb::object slow, nb::object full)
+        : owner_(std::move(sampler)),
+          sampler_(nb::cast<Sampler*>(owner_)),
+          slow_(std::move(slow)),
+          full_(std::move(full)) {}
+
+    nb::object call(nb::handle context) {
+        static PyObject* const name = PyUnicode_InternFromString("time");
+        const nb::object time = nb::steal(PyObject_GetAttr(context.ptr(), name));
+        if (!time.is_valid()) throw nb::python_error();
+        const long long time_ns = PyLong_AsLongLong(time.ptr());
+        if (time_ns == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+        if (time_ns <= last_ns || time_ns >= until_ns || sampler_->stopped()) return slow_(context);
+        last_ns = time_ns;
+        return sampler_->sample(row, time_ns) ? full_(time) : nb::none();
+    }
+
+    int traverse(visitproc visit, void* arg) {
+        Py_VISIT(owner_.ptr());
+        Py_VISIT(slow_.ptr());
+        Py_VISIT(full_.ptr());
+        return 0;
+    }
+
+    void clear() {
+        until_ns = 0;
+        owner_.reset();
+        slow_.reset();
+        full_.reset();
+    }
+
+    std::size_t row = 0;
+    std::int64_t last_ns = -1;
+    std::int64_t until_ns = 0;
+
+private:
+    nb::object owner_;
+    Sampler* sampler_;
+    nb::object slow_;
+    nb::object full_;
+};
+
+int beat_traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    return nb::inst_ptr<Beat>(self)->traverse(visit, arg);
+}
+
+int beat_clear(PyObject* self) {
+    nb::inst_ptr<Beat>(self)->clear();
+    return 0;
+}
+
+PyType_Slot beat_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(beat_traverse)},
+                            {Py_tp_clear, reinterpret_cast<void*>(beat_clear)},
+                            {0, nullptr}};
 
 int sampler_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
@@ -317,5 +464,16 @@ void bind_sampler(nb::module_& m) {
              nb::sig("def sample_values(self, group: int, time_ns: int, values: list[object]) -> bool"),
              "Append one row of values fetched already.")
         .def("take", &Sampler::take, "The tape so far; a new one begins.")
+        .def("stop", &Sampler::stop, "Let every beat take its long way from now on.")
         .def_prop_ro("size", &Sampler::size);
+    using mainspring::capture::Beat;
+    nb::class_<Beat>(m, "Beat", nb::type_slots(mainspring::capture::beat_slots),
+                     "A group's callback: samples without Python from after last_ns to before until_ns.")
+        .def(nb::init<nb::object, nb::object, nb::object>(), "sampler"_a, "slow"_a, "full"_a,
+             nb::sig("def __init__(self, sampler: Sampler, slow: collections.abc.Callable[[mainspring.clock.StepContext], object], full: collections.abc.Callable[[int], object]) -> None"))
+        .def("__call__", &Beat::call, "context"_a,
+             nb::sig("def __call__(self, context: mainspring.clock.StepContext) -> object"))
+        .def_rw("row", &Beat::row, "Which of the sampler's groups.")
+        .def_rw("last_ns", &Beat::last_ns, "The time of the last row; -1 before the first.")
+        .def_rw("until_ns", &Beat::until_ns, "From this time on `slow` is called.");
 }

@@ -722,3 +722,70 @@ def test_parquet_straight_from_a_run(tmp_path: Path) -> None:
     assert [(row["time_ns"], row["/q.value"]) for row in table if row["/q.value"]] == seen
     assert [row["/n.value"] for row in table] == [1, None, 2, None, None, 4, None]
     assert os.listdir(tmp_path) == ["run.parquet"]
+
+
+def test_channels_side_by_side_in_memory_stay_apart_in_the_file(tmp_path: Path) -> None:
+    """Slices of one array, next to each other and not, in any order, with a callable between."""
+    scene = Scene(runners=(("Robot", 100),))
+    state = np.arange(12, dtype=np.float64)
+    scene.time.register(lambda context: state.__iadd__(1.0), runner="Robot", phase="Physics")
+    recorder = Recorder(tmp_path / "run.mcap")
+    slices = {"/b": state[3:6], "/a": state[0:3], "/c": state[6:7], "/d": state[7:9],
+              "/none": state[9:9], "/e": state[9:12]}  # fmt: skip
+    for topic, source in slices.items():
+        recorder.channel(topic, source, runner="Robot")
+        if topic == "/c":
+            recorder.channel("/sum", lambda: float(state.sum()), runner="Robot")
+    scene.add(recorder, runner="Robot")
+    scene.advance(seconds=1)
+    scene.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    for topic, source in slices.items():
+        first = (source - 100.0).tolist()
+        wanted = [[value + k + 1 for value in first] for k in range(100)]
+        assert [message["value"] for _, message in found[topic]] == wanted, topic
+    start = sum(range(12))
+    assert [m["value"] for _, m in found["/sum"]] == [start + 12.0 * (k + 1) for k in range(100)]
+
+
+def test_a_source_cannot_flush_its_own_recording(tmp_path: Path) -> None:
+    """Half a row never reaches the file: the run ends, and the file is whole."""
+    scene = Scene(runners=(("Robot", 100),))
+    recorder = Recorder(tmp_path / "run.mcap")
+    steps = iter(range(1000))
+
+    def source() -> float:
+        if next(steps) == 50:
+            recorder.flush()
+        return 1.0
+
+    recorder.channel("/before", lambda: 0.0, runner="Robot")
+    recorder.channel("/flushes", source, runner="Robot")
+    scene.add(recorder, runner="Robot")
+    with pytest.raises(Exception, match="flushed by one of its sources"):
+        scene.advance(seconds=1)
+    recorder.stop()
+    found = by_topic(read_with_mcap(tmp_path / "run.mcap"))
+    assert len(found["/before"]) == len(found["/flushes"]) == 50
+
+
+def test_a_writer_that_fails_ends_the_run_at_the_next_step(tmp_path: Path) -> None:
+    """Not at the next tape: the short way through the kernel is closed at once."""
+    scene = Scene(runners=(("Robot", 100),))
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/x", np.zeros(1), runner="Robot")
+    scene.add(recorder, runner="Robot")
+    scene.advance(seconds=0.5)
+    session = recorder._session
+    assert session is not None
+    session.put(object(), 0)  # nothing the writer knows: it flushes
+    session.pipe.drain()
+    session.put({"scene": 3}, 0)  # metadata that is no text: it fails
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the writer died of
+        session.pipe.drain()
+    before = scene.time.now
+    with pytest.raises(Exception, match="recorder"):
+        scene.advance(seconds=0.5)
+    assert scene.time.now - before <= 10_000_000
+    with pytest.raises(Exception):  # noqa: B017, PT011
+        recorder.stop()

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import mainspring.clock
+
 
 class ChunkBuilder:
     """Builds the contents of MCAP chunks."""
@@ -69,5 +71,38 @@ class Sampler:
     def take(self) -> bytes:
         """The tape so far; a new one begins."""
 
+    def stop(self) -> None:
+        """Let every beat take its long way from now on."""
+
     @property
     def size(self) -> int: ...
+
+class Beat:
+    """
+    A group's callback: samples without Python from after last_ns to before until_ns.
+    """
+
+    def __init__(self, sampler: Sampler, slow: Callable[[mainspring.clock.StepContext], object], full: Callable[[int], object]) -> None: ...
+
+    def __call__(self, context: mainspring.clock.StepContext) -> object: ...
+
+    @property
+    def row(self) -> int:
+        """Which of the sampler's groups."""
+
+    @row.setter
+    def row(self, arg: int, /) -> None: ...
+
+    @property
+    def last_ns(self) -> int:
+        """The time of the last row; -1 before the first."""
+
+    @last_ns.setter
+    def last_ns(self, arg: int, /) -> None: ...
+
+    @property
+    def until_ns(self) -> int:
+        """From this time on `slow` is called."""
+
+    @until_ns.setter
+    def until_ns(self, arg: int, /) -> None: ...

@@ -21,7 +21,7 @@ WhenFull = Literal["wait", "error"]
 
 
 class Pipe:
-    """Hands items to `handle` on a thread of its own."""
+    """Hands items to `handle` on a thread of its own, which calls `failed` if it dies of one."""
 
     def __init__(
         self,
@@ -30,11 +30,13 @@ class Pipe:
         name: str,
         limit_bytes: int,
         when_full: WhenFull = "wait",
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._handle = handle
         self._name = name
         self._limit = limit_bytes
         self._when_full = when_full
+        self._failed = failed
         self._items: deque[tuple[Any, int]] = deque()
         self._waiting_bytes = 0
         self._busy = False
@@ -111,6 +113,7 @@ class Pipe:
                     self._waiting_bytes = 0
                     self._busy = False
                     self._changed.notify_all()
+                self._failed()
                 return
             with self._changed:
                 self._busy = False

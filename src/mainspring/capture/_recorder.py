@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -175,7 +175,7 @@ class Recorder(ChannelList, Subsystem):
 
     def step(self, context: StepContext) -> None:
         if self._own is not None:
-            self._own.step(context)
+            self._own.beat(context)
 
     def stop(self) -> None:
         for registration in self._registrations:
@@ -253,24 +253,20 @@ class _Group:
     def __init__(self, recorder: Recorder, channels: list[Channel]) -> None:
         self._recorder = recorder
         self._channels = channels
-        self._last_ns = -1
-        self._sample: Callable[[int], None] = _nothing
+        self._group: ChannelGroup
 
     def begin(self, session: Session) -> None:
-        group: ChannelGroup = session.group(self._channels)
-        self._sample = group.sample
-        self._last_ns = -1
+        self._group = session.group(self._channels, self._slow)
+        self.beat = self._group.beat
 
     def step(self, context: StepContext) -> None:
+        self.beat(context)
+
+    def _slow(self, context: StepContext) -> None:
         time_ns = context.time
-        if time_ns <= self._last_ns:
+        if time_ns <= self.beat.last_ns:
             self._recorder.rewound()
-        self._last_ns = time_ns
-        self._sample(time_ns)
-
-
-def _nothing(time_ns: int) -> None:
-    """What a group does before its recording begins."""
+        self._group.sample(time_ns)
 
 
 def _recorded_path(path: Path) -> Path:

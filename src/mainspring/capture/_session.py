@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import os
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from mainspring.capture._mcap_writer import Compression, McapWriter
 from mainspring.capture._pipe import Pipe, WhenFull
 from mainspring.capture._reader import COLUMNS_KEY
 from mainspring.capture._schemas import COMPRESSED_IMAGE, time_json
+from mainspring.clock import StepContext
 
 __all__ = ["ChannelGroup", "Session", "Settings"]
 
@@ -67,38 +69,39 @@ class _Frame:
 class ChannelGroup:
     """The channels that are sampled together: one runner, one phase, one priority."""
 
-    def __init__(self, session: Session, channels: list[Channel]) -> None:
+    def __init__(
+        self, session: Session, channels: list[Channel], slow: Callable[[StepContext], None]
+    ) -> None:
         self._session = session
+        self.beat = _kernel.capture.Beat(session.sampler, slow, session.hand_over)
+        """What the clock calls: the kernel while there is only sampling to do, `slow` otherwise."""
         self._images = [channel for channel in channels if channel.image is not None]
         self._waiting = [channel for channel in channels if channel.image is None]
         self._rows: list[int] = []
         self._known_images: set[str] = set()
-        self._sample = session.sampler.sample
-        self.last_ns: int | None = None
 
     def sample(self, time_ns: int) -> None:
         """Copy the present values, with this time."""
-        session = self._session
+        session, beat = self._session, self.beat
+        beat.last_ns, beat.until_ns = time_ns, 0
         if session.pipe.failure is not None:
             raise session.pipe.failure
+        full = False
+        for row in self._rows:
+            if session.sampler.sample(row, time_ns):
+                full = True
         if self._waiting:
-            full = self._begin(time_ns)
-        else:
-            full = False
-            for row in self._rows:
-                if self._sample(row, time_ns):
-                    full = True
+            full = self._begin(time_ns) or full
         if full or time_ns >= session.hand_over_ns:
             session.hand_over(time_ns)
         for channel in self._images:
             self._frame(channel, time_ns)
-        self.last_ns = time_ns
+        if len(self._rows) == 1 and not self._waiting and not self._images:
+            beat.row, beat.until_ns = self._rows[0], session.hand_over_ns
 
     def _begin(self, time_ns: int) -> bool:
-        """Sample while some channels have not shown their first value yet."""
+        """Sample those of the channels that show their first value now."""
         full = False
-        for row in self._rows:
-            full = self._sample(row, time_ns) or full
         ready: list[Channel] = []
         values: list[Any] = []
         still: list[Channel] = []
@@ -113,7 +116,7 @@ class ChannelGroup:
         if ready:
             row = self._session.declare_row(ready)
             self._rows.append(row)
-            full = self._session.sampler.sample_values(row, time_ns, values) or full
+            full = self._session.sampler.sample_values(row, time_ns, values)
         self._waiting = still
         return full
 
@@ -168,14 +171,15 @@ class Session:
             name=f"the recording {os.fspath(path)}",
             limit_bytes=settings.queue_bytes,
             when_full=settings.when_full,
+            failed=self.sampler.stop,
         )
         self.hand_over_ns = 0
         self._groups: list[list[Channel]] = []
         self._ids: dict[str, int] = {}
         self._closed = False
 
-    def group(self, channels: list[Channel]) -> ChannelGroup:
-        return ChannelGroup(self, channels)
+    def group(self, channels: list[Channel], slow: Callable[[StepContext], None]) -> ChannelGroup:
+        return ChannelGroup(self, channels, slow)
 
     def put(self, item: Any, size: int) -> None:
         self.pipe.put(item, size)
