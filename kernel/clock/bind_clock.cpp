@@ -146,10 +146,10 @@ void bind_clock(nb::module_& m) {
                 const auto i = static_cast<std::size_t>(id);
                 self.engine.set_runner(id, Beat(num, den, origin, k));
                 const nb::float_ seconds(ts);
-                replace(self.ts[i], seconds.ptr());
+                replace(self.arguments[i][kSeconds], seconds.ptr());
                 PyObject* context = make_context(object.ptr(), &self, id, handle.ptr(), seconds.ptr());
                 if (context == nullptr) throw nb::python_error();
-                replace(self.contexts[i], context);
+                replace(self.arguments[i][kContext], context);
                 Py_DECREF(context);
             },
             "id"_a, "num"_a, "den"_a, "origin"_a, "k"_a, "handle"_a, "ts"_a,
@@ -176,13 +176,13 @@ void bind_clock(nb::module_& m) {
             "id"_a, "Steps, shared steps, skipped boundaries, missed deadlines.")
         .def(
             "context",
-            [](PyTimeline& self, int id) { return nb::borrow(self.contexts[static_cast<std::size_t>(id)]); },
+            [](PyTimeline& self, int id) { return nb::borrow(self.arguments[static_cast<std::size_t>(id)][kContext]); },
             "id"_a, nb::sig("def context(self, id: int) -> StepContext"))
         .def_prop_ro(
             "current_context",
             [](PyTimeline& self) {
                 const int id = self.engine.current_runner();
-                return id < 0 ? nb::none() : nb::borrow(self.contexts[static_cast<std::size_t>(id)]);
+                return id < 0 ? nb::none() : nb::borrow(self.arguments[static_cast<std::size_t>(id)][kContext]);
             },
             nb::sig("def current_context(self) -> StepContext | None"))
         // -- entries
@@ -191,9 +191,9 @@ void bind_clock(nb::module_& m) {
             [](PyTimeline& self, nb::object function, nb::object registration, int runner, int phase,
                std::int64_t priority, bool enabled, bool wants_ts, bool disable_on_error) {
                 auto callback = std::make_unique<Callback>();
-                callback->function = function.release().ptr();
+                callback->set_function(function.ptr());
                 callback->registration = registration.release().ptr();
-                callback->wants_ts = wants_ts;
+                callback->takes = wants_ts ? kSeconds : kContext;
                 callback->disable_on_error = disable_on_error;
                 Entry entry;
                 entry.user = callback.get();
@@ -218,7 +218,7 @@ void bind_clock(nb::module_& m) {
         .def(
             "set_function",
             [](PyTimeline& self, std::uint32_t entry, nb::object function) {
-                replace(callback_of(self, entry)->function, function.ptr());
+                callback_of(self, entry)->set_function(function.ptr());
             },
             "entry"_a, "function"_a)
         .def(
@@ -226,9 +226,7 @@ void bind_clock(nb::module_& m) {
             [](PyTimeline& self, std::uint32_t entry) {
                 self.engine.remove(entry);
                 const std::unique_ptr<Callback> gone = std::move(self.callbacks.at(entry));
-                if (!gone) return;
-                Py_CLEAR(gone->function);
-                Py_CLEAR(gone->registration);
+                if (gone) gone->clear();
             },
             "entry"_a)
         .def(

@@ -30,14 +30,30 @@ PyObject* take_error() noexcept {
 #endif
 }
 
+void Callback::set_function(PyObject* value) noexcept {
+    PyObject* old = function;
+    function = Py_NewRef(value);
+    const bool method = PyMethod_Check(value);
+    callee = method ? PyMethod_GET_FUNCTION(value) : value;
+    bound = method ? PyMethod_GET_SELF(value) : nullptr;
+    plain = PyFunction_Check(callee);
+    Py_XDECREF(old);
+}
+
+void Callback::clear() noexcept {
+    callee = bound = nullptr;
+    Py_CLEAR(function);
+    Py_CLEAR(registration);
+}
+
 int PyTimeline::traverse(visitproc visit, void* arg) {
     for (auto& c : callbacks) {
         if (!c) continue;
         Py_VISIT(c->function);
         Py_VISIT(c->registration);
     }
-    for (PyObject* o : contexts) Py_VISIT(o);
-    for (PyObject* o : ts) Py_VISIT(o);
+    for (auto& each : arguments)
+        for (PyObject* o : each) Py_VISIT(o);
     for (PyObject* o : {swarm, inbox_owner, on_changes, on_inputs, on_begin, on_end, on_call, on_mark,
                         on_error, wall, sleep})
         Py_VISIT(o);
@@ -46,12 +62,10 @@ int PyTimeline::traverse(visitproc visit, void* arg) {
 
 void PyTimeline::clear() noexcept {
     for (auto& c : callbacks) {
-        if (!c) continue;
-        Py_CLEAR(c->function);
-        Py_CLEAR(c->registration);
+        if (c) c->clear();
     }
-    for (PyObject*& o : contexts) Py_CLEAR(o);
-    for (PyObject*& o : ts) Py_CLEAR(o);
+    for (auto& each : arguments)
+        for (PyObject*& o : each) Py_CLEAR(o);
     inbox = nullptr;
     for (PyObject** o : {&swarm, &inbox_owner, &on_changes, &on_inputs, &on_begin, &on_end, &on_call,
                          &on_mark, &on_error, &wall, &sleep})

@@ -12,20 +12,42 @@
 
 namespace mainspring::clock {
 
+/// What a callback may take: its runner's StepContext, or just the runner's step in seconds.
+inline constexpr std::size_t kContext = 0;
+inline constexpr std::size_t kSeconds = 1;
+
 /// What a registration calls. Owned by the PyTimeline that made it.
 struct Callback {
     PyObject* function = nullptr;
     PyObject* registration = nullptr;  ///< the Python handle, shown to watchers
-    bool wants_ts = false;             ///< called with the runner's step in seconds, not the context
+    std::size_t takes = kContext;
     bool disable_on_error = false;
+
+    // What `function` comes down to, borrowed from it: a bound method is its function and its
+    // object, and a plain function is entered at once.
+    PyObject* callee = nullptr;
+    PyObject* bound = nullptr;
+    bool plain = false;
+
+    void set_function(PyObject* value) noexcept;
+    void clear() noexcept;
+    [[nodiscard]] PyObject* call(PyObject* argument) const noexcept {
+        PyObject* stack[3] = {nullptr, bound, argument};  // the first is scratch for who is called
+        const std::size_t count = bound == nullptr ? 1 : 2;
+        PyObject* const* arguments = stack + 3 - count;
+        if (plain)
+            return reinterpret_cast<PyFunctionObject*>(callee)->vectorcall(
+                callee, arguments, count | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+        return PyObject_Vectorcall(callee, arguments, count | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    }
 };
 
 /// The timeline as Python sees it: the engine, and every Python object it needs.
 struct PyTimeline {
     Timeline engine;
     std::vector<std::unique_ptr<Callback>> callbacks;
-    std::array<PyObject*, kMaxRunners> contexts{};
-    std::array<PyObject*, kMaxRunners> ts{};  ///< each runner's step in seconds, made once
+    /// What each runner's callbacks are called with, made once for each that is set.
+    std::array<std::array<PyObject*, 2>, kMaxRunners> arguments{};
     PyObject* swarm = nullptr;
     inbox::Inbox* inbox = nullptr;  ///< alive as long as inbox_owner
     PyObject* inbox_owner = nullptr;
@@ -67,10 +89,7 @@ struct PyHost {
 
     bool call(const Slot& slot) {
         const Callback* callback = static_cast<const Callback*>(slot.user);
-        PyObject* arguments[2] = {nullptr, callback->wants_ts ? self.ts[slot.runner]
-                                                              : self.contexts[slot.runner]};
-        PyObject* result = PyObject_Vectorcall(callback->function, arguments + 1,
-                                               1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+        PyObject* result = callback->call(self.arguments[slot.runner][callback->takes]);
         if (result == nullptr && !forgive(slot)) return false;
         Py_XDECREF(result);
         return self.on_call == nullptr || notify(self.on_call, callback->registration);

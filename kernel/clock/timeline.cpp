@@ -12,7 +12,22 @@ void Timeline::set_runner(int id, const Beat& beat) {
     RunnerState& state = runners_[idx(id)];
     state.beat = beat;
     state.live = true;
+    note_next();
     refresh();
+}
+
+void Timeline::clear_runner(int id) {
+    runners_[idx(id)] = RunnerState{};
+    note_next();
+    refresh();
+}
+
+void Timeline::note_next() noexcept {
+    in_use_ = 0;
+    for (std::size_t id = 0; id < runners_.size(); ++id) {
+        next_[id] = runners_[id].beat.next();
+        if (runners_[id].live) in_use_ = id + 1;
+    }
 }
 
 std::uint32_t Timeline::add(Entry entry) {
@@ -74,37 +89,12 @@ void Timeline::set_wakeups(std::vector<Wakeup> wakeups) {
     std::make_heap(wakeups_.begin(), wakeups_.end(), heap_order);
 }
 
-std::int64_t Timeline::next_instant() const noexcept {
-    std::int64_t least = kNever;
-    for (const RunnerState& r : runners_) least = std::min(least, r.beat.next());
-    if (!wakeups_.empty()) least = std::min(least, wakeups_.front().time_ns);
-    return least;
-}
-
-std::uint8_t Timeline::take_due(std::int64_t time_ns) noexcept {
-    unsigned due = 0;
-    for (int id = 0; id < kMaxRunners; ++id) {
-        RunnerState& r = runners_[idx(id)];
-        if (r.beat.next() != time_ns) continue;
-        r.beat.take();
-        ++r.steps;
-        due |= 1U << id;
-    }
-    if ((due & (due - 1)) != 0) {
-        ++shared_instants_;
-        for (int id = 0; id < kMaxRunners; ++id)
-            if ((due & (1U << id)) != 0) ++runners_[idx(id)].shared;
-    }
-    return static_cast<std::uint8_t>(due);
-}
-
-Timeline::Plan& Timeline::plan_for(std::uint8_t due) {
+void Timeline::make_plan(Plan& plan, unsigned due) {
     if (stale_) {
+        hand_in_calls();
         for (Plan& p : plans_) p.fresh = false;
         stale_ = false;
     }
-    Plan& plan = plans_[due];
-    if (plan.fresh) return plan;
     std::vector<std::uint32_t> members;
     for (std::uint32_t i = 0; i < entries_.size(); ++i) {
         const Entry& e = entries_[i];
@@ -114,10 +104,17 @@ Timeline::Plan& Timeline::plan_for(std::uint8_t due) {
     plan.slots.clear();
     for (const std::uint32_t i : members) plan.slots.push_back(slot(i));
     plan.fresh = true;
-    return plan;
 }
 
-const std::vector<Slot>& Timeline::with_woken(const Plan& plan, std::int64_t time_ns, std::uint8_t due) {
+void Timeline::hand_in_calls() noexcept {
+    for (Plan& p : plans_) {
+        if (p.runs == 0) continue;
+        for (const Slot& s : p.slots) entries_[s.entry].calls += p.runs;
+        p.runs = 0;
+    }
+}
+
+const std::vector<Slot>& Timeline::with_woken(const Plan& plan, std::int64_t time_ns, unsigned due) {
     woken_.clear();
     while (!wakeups_.empty() && wakeups_.front().time_ns <= time_ns) {
         const std::uint32_t e = wakeups_.front().entry;
@@ -157,6 +154,7 @@ void Timeline::skip_to(std::int64_t time_ns) {
         r.skipped += static_cast<std::uint64_t>(k - r.beat.index() - 1);
         r.beat.seek(k);
     }
+    note_next();
     now_ = std::max(now_, time_ns);
     // Wake-ups are promises, not beats: those that were passed over run at once.
     for (Wakeup& w : wakeups_) w.time_ns = std::max(w.time_ns, time_ns);
@@ -189,6 +187,7 @@ std::vector<std::pair<std::int64_t, std::uint8_t>> Timeline::preview(std::int64_
 
 void Timeline::clear_costs() {
     shared_instants_ = 0;
+    hand_in_calls();
     for (Entry& e : entries_) {
         e.calls = 0;
         e.costs.reset();

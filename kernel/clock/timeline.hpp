@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -28,7 +29,7 @@ struct Entry {
     std::uint8_t phase = 0;
     bool enabled = false;
     bool live = false;
-    std::uint64_t calls = 0;
+    std::uint64_t calls = 0;       ///< without those a plan has still to hand in
     std::unique_ptr<Costs> costs;  ///< absent until the first measured call
 };
 
@@ -97,8 +98,7 @@ class Timeline {
 public:
     // -- runners ------------------------------------------------------------------------
     void set_runner(int id, const Beat& beat);
-    void clear_runner(int id) { runners_[idx(id)] = RunnerState{}; refresh(); }
-    [[nodiscard]] RunnerState& runner(int id) noexcept { return runners_[idx(id)]; }
+    void clear_runner(int id);
     [[nodiscard]] const RunnerState& runner(int id) const noexcept { return runners_[idx(id)]; }
 
     // -- entries ------------------------------------------------------------------------
@@ -106,7 +106,11 @@ public:
     void place(std::uint32_t entry, int runner, int phase, std::int64_t priority);
     void enable(std::uint32_t entry, bool enabled);
     void remove(std::uint32_t entry);
-    [[nodiscard]] const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
+    /// The entry with every call counted, up to the last instant.
+    [[nodiscard]] const Entry& entry(std::uint32_t index) noexcept {
+        hand_in_calls();
+        return entries_[index];
+    }
     [[nodiscard]] std::size_t entry_count() const noexcept { return entries_.size(); }
     /// Every live entry, enabled or not, in the order of a step in which all runners are due.
     [[nodiscard]] std::vector<std::uint32_t> order() const;
@@ -130,7 +134,7 @@ public:
     [[nodiscard]] std::uint8_t due() const noexcept { return due_; }
     [[nodiscard]] int current_runner() const noexcept { return current_runner_; }
     /// The least pending boundary or wake-up.
-    [[nodiscard]] std::int64_t next_instant() const noexcept;
+    [[nodiscard]] std::int64_t next_instant() const noexcept { return coming().time_ns; }
     /// Jumps to `time_ns` without running what lies between, and counts it.
     void skip_to(std::int64_t time_ns);
     /// The instants before `until`, at most `most` of them, as (time, due runners); runs nothing.
@@ -157,6 +161,7 @@ private:
     struct Plan {
         bool fresh = false;
         std::vector<Slot> slots;
+        std::uint64_t runs = 0;     ///< whole runs whose calls the entries have not counted yet
         double predicted_ns = 0.0;  ///< a running mean of what an instant with this plan costs
         bool measured = false;
     };
@@ -168,15 +173,52 @@ private:
         const Entry& e = entries_[entry];
         return Slot{e.user, entry, e.runner, e.phase};
     }
-    Plan& plan_for(std::uint8_t due);
-    const std::vector<Slot>& with_woken(const Plan& plan, std::int64_t time_ns, std::uint8_t due);
-    std::uint8_t take_due(std::int64_t time_ns) noexcept;
+    Plan& plan_for(unsigned due) {
+        Plan& plan = plans_[due];
+        if (stale_ || !plan.fresh) make_plan(plan, due);
+        return plan;
+    }
+    void make_plan(Plan& plan, unsigned due);
+    const std::vector<Slot>& with_woken(const Plan& plan, std::int64_t time_ns, unsigned due);
+    /// The next instant, and the runners whose boundary it is.
+    struct Coming {
+        std::int64_t time_ns;
+        unsigned due;
+    };
+    [[nodiscard]] Coming coming() const noexcept {
+        Coming next{kNever, 0};
+        for (std::size_t id = 0; id < in_use_; ++id) {
+            const unsigned shared = next_[id] == next.time_ns ? next.due : 0;
+            if (next_[id] <= next.time_ns) next = {next_[id], shared | 1U << id};
+        }
+        if (!wakeups_.empty() && wakeups_.front().time_ns < next.time_ns) next = {wakeups_.front().time_ns, 0};
+        return next;
+    }
+    void take(unsigned due) noexcept {
+        const std::uint64_t shared = (due & (due - 1)) != 0 ? 1 : 0;
+        shared_instants_ += shared;
+        for (unsigned rest = due; rest != 0; rest &= rest - 1) {
+            const auto id = static_cast<std::size_t>(std::countr_zero(rest));
+            RunnerState& r = runners_[id];
+            r.beat.take();
+            next_[id] = r.beat.next();
+            ++r.steps;
+            r.shared += shared;
+        }
+        due_ = static_cast<std::uint8_t>(due);
+    }
+    void note_next() noexcept;
     void note_lateness(std::uint8_t due, std::int64_t late_ns);
 
+    void hand_in_calls() noexcept;
+    /// Calls in order until one fails; how many did not.
     template <bool Measured, class Host>
-    bool call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host, Outcome& out);
+    std::size_t call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host);
 
     std::array<RunnerState, kMaxRunners> runners_{};
+    // Each runner's next boundary, side by side: every instant looks at them all.
+    std::array<std::int64_t, kMaxRunners> next_{};
+    std::size_t in_use_ = 0;  ///< one more than the greatest id of a live runner
     std::vector<Entry> entries_;
     std::array<Plan, 256> plans_{};
     std::vector<Wakeup> wakeups_;  // a heap, earliest first
@@ -198,29 +240,26 @@ private:
 // ---------------------------------------------------------------------------------------
 
 template <bool Measured, class Host>
-bool Timeline::call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host,
-                        Outcome& out) {
+std::size_t Timeline::call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host) {
     // order: phase, priority, registration
     std::int64_t mark = 0;
     if constexpr (Measured) mark = host.wall();
-    for (const Slot& s : slots) {
-        current_runner_ = s.runner;
-        ++entries_[s.entry].calls;
-        const bool ok = host.call(s);
+    const Slot* const begin = slots.data();
+    const Slot* const end = begin + slots.size();
+    for (const Slot* s = begin; s != end; ++s) {
+        current_runner_ = s->runner;
+        const bool ok = host.call(*s);
         if constexpr (Measured) {
-            const std::int64_t end = host.wall();
-            auto& costs = entries_[s.entry].costs;
+            const std::int64_t called = host.wall();
+            auto& costs = entries_[s->entry].costs;
             if (!costs) costs = std::make_unique<Costs>();
-            costs->add(end - mark);
-            if (tracing_) trace_.push_back({time_ns, mark, end, s.entry, due_});
-            mark = end;
+            costs->add(called - mark);
+            if (tracing_) trace_.push_back({time_ns, mark, called, s->entry, due_});
+            mark = called;
         }
-        if (!ok) {
-            out.failed_entry = s.entry;
-            return false;
-        }
+        if (!ok) return static_cast<std::size_t>(s - begin);
     }
-    return true;
+    return slots.size();
 }
 
 template <class Host>
@@ -233,15 +272,12 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
     for (;;) {
         if (out.instants >= limits.instants) { out.ending = Ending::counted; return out; }
         // I1: the least pending boundary or wake-up
-        const std::int64_t time_ns = next_instant();
+        const auto [time_ns, due] = coming();
         if (time_ns >= limits.until || time_ns == kNever) break;
 
         if (host.interrupted()) { out.ending = Ending::interrupted; return out; }
         if (budgeted && out.instants > 0) {
-            std::uint8_t coming = 0;
-            for (int id = 0; id < kMaxRunners; ++id)
-                if (runners_[idx(id)].beat.next() == time_ns) coming |= static_cast<std::uint8_t>(1U << id);
-            const double predicted = plans_[coming].predicted_ns;
+            const double predicted = plans_[due].predicted_ns;
             if (static_cast<double>(out.used_ns) + predicted > static_cast<double>(limits.budget_ns)) {
                 out.ending = Ending::budget;
                 now_ = std::max(now_, time_ns);
@@ -262,15 +298,22 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
         now_ = time_ns;
         inside_ = true;                              // I2
         bool ok = host.begin(time_ns);               // I3
-        due_ = ok ? take_due(time_ns) : 0;           // I4
+        due_ = 0;
         if (ok) {
-            Plan& plan = plan_for(due_);
-            const std::vector<Slot>& slots =
-                !wakeups_.empty() && wakeups_.front().time_ns <= time_ns ? with_woken(plan, time_ns, due_)
-                                                                         : plan.slots;
-            ok = measured ? call_all<true>(slots, time_ns, host, out)  // I5
-                          : call_all<false>(slots, time_ns, host, out);
+            take(due);  // I4
+            Plan& plan = plan_for(due);
+            const bool woken = !wakeups_.empty() && wakeups_.front().time_ns <= time_ns;
+            const std::vector<Slot>& slots = woken ? with_woken(plan, time_ns, due) : plan.slots;
+            const std::size_t called = measured ? call_all<true>(slots, time_ns, host)  // I5
+                                                : call_all<false>(slots, time_ns, host);
             current_runner_ = -1;
+            ok = called == slots.size();
+            if (ok && !woken) {
+                ++plan.runs;
+            } else {
+                if (!ok) out.failed_entry = slots[called].entry;
+                for (std::size_t i = 0; i < called + (ok ? 0 : 1); ++i) ++entries_[slots[i].entry].calls;
+            }
             if (measured && ok) {
                 const auto cost = static_cast<double>(host.wall() - begun);
                 plan.predicted_ns = plan.measured ? plan.predicted_ns + (cost - plan.predicted_ns) * 0.125 : cost;
