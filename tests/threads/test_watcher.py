@@ -89,6 +89,56 @@ def test_a_watcher_that_died_says_so(tmp_path: Path) -> None:
     watcher.close()
 
 
+def test_what_was_seen_before_it_died_is_told_first(tmp_path: Path) -> None:
+    told = Told()
+    watcher = FileWatcher(tmp_path, source=told)
+    told_one_by_one(told, watcher, (2, str(tmp_path / "a")))
+    told.queue.put(OSError("out of watches"))
+    watcher._thread.join()
+    assert [change.path.name for change in watcher.take_changes()] == ["a"]
+    assert watcher.changed
+    with pytest.raises(WatcherError, match="out of watches"):
+        watcher.take_changes()
+    watcher.close()
+
+
+def test_a_watched_folder_that_goes_is_told(tmp_path: Path) -> None:
+    """With `watchfiles` itself, which would go on without a word and see nothing of a new one."""
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    with FileWatcher(folder) as watcher:
+        folder.rmdir()
+        watcher._thread.join()
+        watcher._changes.clear()  # that, and what is in it, was removed
+        assert watcher.changed
+        with pytest.raises(WatcherError, match="scripts was removed"):
+            watcher.take_changes()
+
+
+def test_a_file_is_seen_by_its_name_however_it_is_saved(tmp_path: Path) -> None:
+    """Editors put a new file in the place of the old one; each time it is seen."""
+    import os
+
+    path, other = tmp_path / "main.toml", tmp_path / "other.toml"
+    path.write_text("0")
+    seen = threading.Semaphore(0)
+    with FileWatcher(path) as watcher:
+        raise_flag = watcher._raise_flag
+
+        def noticed(changes: set[tuple[int, str]]) -> None:
+            raise_flag(changes)
+            if watcher.changed:
+                seen.release()
+
+        watcher._raise_flag = noticed  # type: ignore[method-assign]
+        for number in range(5):
+            other.write_text(str(number))
+            os.replace(other, path)
+            while not watcher.changed:
+                assert seen.acquire(timeout=30)
+            assert {change.path for change in watcher.take_changes()} == {path}
+
+
 def test_nothing_to_watch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WatcherError, match="nothing to watch at"):
         FileWatcher(tmp_path / "nowhere")

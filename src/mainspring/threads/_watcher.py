@@ -2,12 +2,15 @@
 
 The promise: between two calls of `take_changes` nothing happens because of a changed file.
 `watchfiles` tells the thread; the thread remembers the paths; the application looks between two
-frames. A watcher whose thread died says so at the next look.
+frames. A file is watched by its name, whichever file has it: most editors save by putting a new
+one in its place. A watcher that can see no more, because its thread died or its folder is gone,
+says so at the next look.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -60,7 +63,11 @@ class FileWatcher:
                 hint="watch a folder that exists; files that appear in it are seen",
             )
         self._suffixes = tuple(suffixes)
-        self._source = source or _watchfiles
+        # By its folder: who looks at a file itself sees nothing of the one that takes its place.
+        self._files = frozenset(path for path in self.paths if not path.is_dir())
+        self._folders = tuple(path for path in self.paths if path not in self._files)
+        self._roots = tuple(dict.fromkeys(p.parent if p in self._files else p for p in self.paths))
+        self._source = source or functools.partial(_watchfiles, recursive=bool(self._folders))
         self._lock = _sync.Lock()
         self._changes: dict[Path, ChangeKind] = {}
         self._error: BaseException | None = None
@@ -76,10 +83,13 @@ class FileWatcher:
         return bool(self._changes) or self._error is not None
 
     def take_changes(self) -> tuple[Change, ...]:
-        """What changed since the last call, sorted by path, and the flag is lowered."""
+        """What changed since the last call, sorted by path, and the flag is lowered; after the last
+        of it, why there will be no more."""
         with self._lock:
             changes, self._changes = self._changes, {}
-            error, self._error = self._error, None
+            error = None
+            if not changes:
+                error, self._error = self._error, None
         if error is not None:
             raise WatcherError(
                 f"the watcher of {self.paths[0]} died: {error}",
@@ -108,7 +118,7 @@ class FileWatcher:
     def _watch(self) -> None:
         with declare_context(ThreadContext.WATCHER):
             try:
-                for changes in self._source(self.paths, self._stop):
+                for changes in self._source(self._roots, self._stop):
                     self._raise_flag(changes)
                     if not self._began.is_set:
                         self._began.set()
@@ -122,8 +132,18 @@ class FileWatcher:
         seen = [(Path(name), _KINDS[int(code)]) for code, name in changes]
         with self._lock:
             for path, kind in seen:
-                if not self._suffixes or path.suffix in self._suffixes:
+                if self._is_meant(path):
                     self._changes[path] = _merged(self._changes.get(path), kind)
+        for path, kind in seen:
+            if kind is ChangeKind.DELETED and path in self._roots:
+                raise FileNotFoundError(f"{path} was removed")
+
+    def _is_meant(self, path: Path) -> bool:
+        if path in self._files:
+            return True
+        if self._suffixes and path.suffix not in self._suffixes:
+            return False
+        return any(path.is_relative_to(folder) for folder in self._folders)
 
 
 _KINDS = {1: ChangeKind.ADDED, 2: ChangeKind.MODIFIED, 3: ChangeKind.DELETED}
@@ -138,11 +158,14 @@ def _merged(before: ChangeKind | None, now: ChangeKind) -> ChangeKind:
     return now
 
 
-def _watchfiles(paths: tuple[Path, ...], stop: threading.Event) -> Iterator[set[tuple[int, str]]]:
+def _watchfiles(
+    paths: tuple[Path, ...], stop: threading.Event, *, recursive: bool
+) -> Iterator[set[tuple[int, str]]]:
     import watchfiles
 
     for changes in watchfiles.watch(
         *paths,
+        recursive=recursive,
         stop_event=stop,
         rust_timeout=100,  # an empty set every so often: the first one says that it looks
         yield_on_timeout=True,
