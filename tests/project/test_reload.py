@@ -462,6 +462,181 @@ name = "arm"
     assert report.identical, str(report)
 
 
+EDITS = {
+    "a binding": ("[bindings.on_update]\npriority = 7\n", "bindings.on_update.priority"),
+    "a runner for it": ('[bindings.on_update]\nrunner = "Capture"\n', "bindings.on_update.runner"),
+    "a new runner for it": (
+        '[[runner]]\nname = "Lidar"\nrate = 7\n[bindings.on_update]\nrunner = "Lidar"\n',
+        "runner Lidar",
+    ),
+    "it is off": ("[bindings.on_update]\nenabled = false\n", "bindings.on_update.enabled"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:script 'Arm' overrides on_update, which is off")
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("left_as", ["edited", "as it was", "something else"])
+def test_changed_settings_replay_whatever_the_file_says_by_then(
+    edit: str, left_as: str, bench: Workbench, tmp_path: Path
+) -> None:
+    """Which settings are in force is state: an edit, the edit taken back, and the edit again."""
+    import importlib
+
+    from mainspring.project import SettingsReloader
+    from mainspring.scene import load_scene
+
+    path = tmp_path / "main.toml"
+    added, name = EDITS[edit]
+
+    def build() -> Scene:
+        scene = load_scene(path)
+        SettingsReloader(scene, path)
+        scene.add(importlib.import_module("reload_arm").Arm())
+        return scene
+
+    path.write_text(SETTINGS)
+    scene = build()
+    reloader: SettingsReloader = scene.settings_in_force
+    with record(scene, tmp_path / "run.world", hash_every="instant", durability="none"):
+        for text in (SETTINGS + added, SETTINGS, SETTINGS + added):
+            scene.advance(seconds=0.3)
+            path.write_text(text)
+            assert reloader.reload() is not None
+        scene.advance(seconds=0.3)
+    assert [name in done.changed for done in reloader.reloads] == [True] * 3
+    assert scene.save() != build().save()
+    if left_as != "edited":
+        path.write_text(SETTINGS if left_as == "as it was" else SETTINGS + "# other\n")
+    assert replay(tmp_path / "run.world", build=build).identical
+    other = build()
+    other.restore(scene.save())
+    assert other.hash() == scene.hash()
+    assert repr(list(other.bindings)) == repr(list(scene.bindings))
+
+
+def test_an_edit_that_finds_no_room_changes_nothing(tmp_path: Path) -> None:
+    """All of a file is taken over, or none of it."""
+    from mainspring.project import SettingsReloader
+    from mainspring.scene import load_scene
+
+    path = tmp_path / "main.toml"
+    path.write_text(SETTINGS)
+    scene = load_scene(path)
+    reloader = SettingsReloader(scene, path, on_error=lambda error: None)
+    for number in range(6):
+        scene.time.runners.add(f"mine {number}", 5)
+    before = scene.save()["clock"]
+    path.write_text(
+        SETTINGS.replace("rate = 50", "rate = 60")
+        + '[[runner]]\nname = "Lidar"\nrate = 10\n[bindings.on_update]\npriority = 9\n'
+    )
+    reloader.reload()
+    scene._started = True
+    reloader._apply(scene.inbox.waiting[0])
+    assert "1 more runners and the 8 that run" in str(reloader.errors[0])
+    assert scene.save()["clock"] == before
+    assert scene.bindings["on_update"].priority == -200
+
+
+def test_a_runner_and_what_runs_on_it_move_in_one_edit(bench: Workbench, tmp_path: Path) -> None:
+    import importlib
+
+    from mainspring.project import SettingsReloader
+    from mainspring.scene import load_scene
+
+    path = tmp_path / "main.toml"
+    path.write_text(SETTINGS + '[bindings.on_update]\nrunner = "Capture"\n')
+    scene = load_scene(path)
+    scene.add(importlib.import_module("reload_arm").Arm())
+    reloader = SettingsReloader(scene, path)
+    path.write_text(
+        SETTINGS.replace("Capture", "Camera") + '[bindings.on_update]\nrunner = "Camera"\n'
+    )
+    reloader.reload()
+    scene.advance(seconds=0.1)
+    assert reloader.errors == []
+    assert [runner.name for runner in scene.time.runners] == ["Robot", "Camera"]
+    (registration,) = scene.time.registrations
+    assert registration.runner.name == "Camera"
+
+
+def test_hot_reload_finds_its_project_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths in a scene file are the project's, whichever folder the run is started from; scripts,
+    settings and assets are all looked at."""
+    from mainspring.project import HotReload, ImportAssetsJob, Project
+    from mainspring.scene import load_scene
+
+    project = Project.create(tmp_path / "cell")
+    (tmp_path / "part.obj").write_text(MESH)
+    job = ImportAssetsJob.start(project.assets, tmp_path / "part.obj")
+    job.join()
+    job.take_result()
+    path = project.root / "scenes" / "main.toml"
+    path.write_text(
+        SETTINGS
+        + """
+[[subsystem]]
+type = "mainspring.project:HotReload"
+args = { scripts = ["scripts"], settings = "scenes/main.toml", assets = "assets" }
+"""
+    )
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    scene = load_scene(path)
+    hot: Any = next(iter(scene.subsystems.values()))
+    assert isinstance(hot, HotReload)
+    assert hot.scripts is not None
+    assert hot.settings is not None
+    assert hot.assets is not None
+    assert hot.scripts.folders == (project.root / "scripts",)
+    heard: list[Any] = []
+    hot.assets.subscribe("part", lambda asset: heard.append(asset["info"]["faces"]))
+    scene.time.mode = TimeMode.SIM_HIGH_PERFORMANCE
+    scene.frame(0)
+    for reloader in (hot.scripts, hot.settings, hot.assets):
+        reloader.watcher._began.wait()
+    path.write_text(path.read_text().replace("rate = 50", "rate = 200"))
+    project.assets.path("part").write_text(MESH + "f 3 2 1\n")
+    for _ in range(1_000_000):
+        scene.frame(1_000_000)
+        if heard and hot.settings.reloads:
+            break
+    scene.stop()
+    assert heard == [2]
+    assert hot.settings.reloads[0].changed == ("runner Robot",)
+
+
+def test_a_run_goes_on_without_a_folder_to_watch(
+    bench: Workbench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is said once, and the frames go on."""
+    from mainspring.project import HotReload
+
+    scene = Scene(mode=TimeMode.SIM_HIGH_PERFORMANCE)
+    scene.add(HotReload([bench.folder / "nowhere"]))
+    for _ in range(3):
+        scene.frame(100_000_000)
+    scene.stop()
+    assert caplog.text.count("nothing to watch at") == 1
+
+
+def test_a_stopped_scene_that_starts_again_watches_again(bench: Workbench) -> None:
+    from mainspring.project import HotReload
+
+    scene = Scene(mode=TimeMode.SIM_HIGH_PERFORMANCE)
+    hot = scene.add(HotReload([bench.folder]))
+    for _ in range(2):
+        scene.frame(0)
+        assert hot.scripts is not None
+        assert hot.scripts.watcher._thread.is_alive()
+        scene.stop()
+
+
+MESH = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+
+
 def test_hot_reload_looks_before_every_frame(bench: Workbench) -> None:
     """With the real watcher, and nobody but the scene's own frames to look."""
     import importlib

@@ -118,6 +118,7 @@ class AssetReloader:
         """Stop watching, and stop what is being read."""
         if self._watcher is not None:
             self._watcher.close()
+            self._watcher = None
         if self._job is not None:
             self._job.cancel()
             self._job.join()

@@ -40,6 +40,7 @@ __all__ = [
     "check_free",
     "check_name",
     "decode_settings",
+    "find_root",
     "parse_settings",
     "patch_settings",
 ]
@@ -100,17 +101,16 @@ class Project:
     @classmethod
     def open(cls, root: str | os.PathLike[str]) -> Project:
         """The project in `root`, or in the nearest folder above it that is one."""
-        start = Path(root).absolute()
-        for folder in (start, *start.parents):
-            if (folder / SETTINGS_FILE).is_file():
-                source = str(folder / SETTINGS_FILE)
-                text = decode_settings((folder / SETTINGS_FILE).read_bytes(), source)
-                settings, identity = parse_settings(text, source)
-                return cls(folder, settings, identity)
-        raise ProjectError(
-            f"{start} is not a mainspring project: there is no {SETTINGS_FILE} in it or above it",
-            hint="mainspring new <name> makes one",
-        )
+        found = find_root(root)
+        if found is None:
+            raise ProjectError(
+                f"{Path(root).absolute()} is not a mainspring project: there is no {SETTINGS_FILE} "
+                "in it or above it",
+                hint="mainspring new <name> makes one",
+            )
+        source = found / SETTINGS_FILE
+        text = decode_settings(source.read_bytes(), str(source))
+        return cls(found, *parse_settings(text, str(source)))
 
     @property
     def name(self) -> str:
@@ -195,6 +195,12 @@ class Project:
 
     def __repr__(self) -> str:
         return f"<Project {self.name!r} at {self.root}>"
+
+
+def find_root(place: str | os.PathLike[str]) -> Path | None:
+    """The folder of the project that `place` is, or lies in; None where there is none."""
+    start = Path(place).absolute()
+    return next((f for f in (start, *start.parents) if (f / SETTINGS_FILE).is_file()), None)
 
 
 def check_name(name: str) -> str:

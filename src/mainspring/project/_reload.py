@@ -140,6 +140,7 @@ class ScriptReloader:
         """Stop watching."""
         if self._watcher is not None:
             self._watcher.close()
+            self._watcher = None
 
     # inside: at the start of an instant, on the scene's thread
 

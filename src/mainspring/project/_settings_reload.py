@@ -1,12 +1,16 @@
 """Changing a scene's settings file while the scene runs.
 
 The promise: a file with a fault changes nothing and is shown with every fault in it; a good one
-becomes an input and is applied at the next instant. Rates, runners, bindings, mode and budgets
-change live; what a running scene cannot take over (scripts, subsystems, seed, name) is named.
+becomes an input and is applied at the next instant, all of it or none. What was edited changes, to
+what a scene built from the new file would have: rates, runners, bindings, mode and budgets, and a
+key that was taken out goes back to its default. What a running scene cannot take over (scripts,
+subsystems, seed, name) is named. Which text is in force is a part of the scene's state, so a
+replay and a resumed run take over what the run took over, whatever the file says by then.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -15,11 +19,11 @@ from typing import Any
 
 import msgspec
 
-from mainspring.clock import Input, Rate, TimeMode
+from mainspring.clock import Input
 from mainspring.errors import MainspringError
 from mainspring.project.errors import ReloadError
 from mainspring.scene import Scene, SceneSettings
-from mainspring.scene._settings import parse_settings
+from mainspring.scene._settings import MAX_RUNNERS, build, parse_settings
 from mainspring.threads import Change, FileWatcher
 
 __all__ = ["SETTINGS_KIND", "SettingsReload", "SettingsReloader"]
@@ -27,6 +31,14 @@ __all__ = ["SETTINGS_KIND", "SettingsReload", "SettingsReloader"]
 SETTINGS_KIND = "settings"
 
 _log = logging.getLogger("mainspring.project")
+
+_CLOCK = {
+    "mode": "mode",
+    "frame_budget_ms": "frame_budget_ns",
+    "max_frame_delta_ms": "max_frame_delta_ns",
+    "frame_rate": "frame_rate",
+}
+"""What `[scene]` says about time, and where the clock has it."""
 
 
 class SettingsReload(msgspec.Struct, frozen=True):
@@ -38,7 +50,11 @@ class SettingsReload(msgspec.Struct, frozen=True):
 
 
 class SettingsReloader:
-    """Takes changes of one scene's settings file over."""
+    """Takes changes of one scene's settings file over. A part of the scene's state: which text is
+    in force, and the bindings it led to, is what `save` gives."""
+
+    carries_code = True
+    """A replay begins with the settings of the log, not with what the file says by then."""
 
     def __init__(
         self,
@@ -54,17 +70,17 @@ class SettingsReloader:
         self.on_error = on_error or (lambda error: _log.warning("%s", error))
         self.reloads: list[SettingsReload] = []
         self.errors: list[MainspringError] = []
-        self._seen = self.path.read_text(encoding="utf-8")
-        self._current = parse_settings(self._seen, str(self.path))
+        self._seen = self._text = self.path.read_text(encoding="utf-8")
+        self._current = parse_settings(self._text, str(self.path))
         self._watcher: FileWatcher | None = None
         scene.inbox.route(SETTINGS_KIND, self._apply)
+        scene.attach("settings_in_force", self)
 
     @property
     def watcher(self) -> FileWatcher:
-        """A watcher of the file's folder, for editors put a new file in the place of the old."""
+        """A watcher of the file."""
         if self._watcher is None:
-            suffix = self.path.suffix
-            self._watcher = FileWatcher(self.path.parent, suffixes=(suffix,), wait=False)
+            self._watcher = FileWatcher(self.path, wait=False)
         return self._watcher
 
     def on_change(self, changes: Iterable[Change]) -> int | None:
@@ -93,13 +109,25 @@ class SettingsReloader:
         """Stop watching."""
         if self._watcher is not None:
             self._watcher.close()
+            self._watcher = None
+
+    def save(self) -> dict[str, Any]:
+        """The text in force, and where the callbacks of scripts are bound."""
+        return {"text": self._text, "bindings": self.scene.bindings.save()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Let the text be in force that was when `state` was saved; the file may differ from it."""
+        self._seen = self._text = state["text"]
+        self._current = parse_settings(self._text, str(self.path))
+        self.scene.bindings.restore(state["bindings"])
 
     # inside: at the start of an instant
 
     def _apply(self, given: Input) -> None:
-        new = parse_settings(given.payload["text"], str(self.path))
+        text = given.payload["text"]
+        new = parse_settings(text, str(self.path))
         try:
-            changed = self._apply_clock(new) + self._apply_bindings(new)
+            changed = self._take_over(_as_built(self._current), _as_built(new))
         except MainspringError as error:
             self._fail(error)
             return
@@ -113,56 +141,72 @@ class SettingsReloader:
             for key in ("script", "subsystem")
             if getattr(new, key) != getattr(self._current, key)
         ]
-        self._current = new
+        self._text, self._current = text, new
         done = SettingsReload(tuple(changed), tuple(restart))
         self.reloads.append(done)
         self.on_reload(done)
 
-    def _apply_clock(self, new: SceneSettings) -> list[str]:
-        time = self.scene.time
-        rows = {row["name"]: row for row in new.runner}
-        gone = [row["name"] for row in self._current.runner if row["name"] not in rows]
-        used = {registration.runner.name for registration in time.registrations}
-        if blocked := [name for name in gone if name in used]:
-            raise ReloadError(
-                f"{self.path}: runner {blocked[0]!r} cannot go while something is registered with it",
-                hint="move what runs on it to another runner first; nothing was changed",
-            )
-        changed = []
-        known = {runner.name: runner for runner in time.runners}
-        for name, row in rows.items():
-            if name not in known:
-                time.runners.add(name, row["rate"])
-                changed.append(f"runner {name}")
-            elif Rate(row["rate"]) != known[name].rate:
-                known[name].rate = row["rate"]
-                changed.append(f"runner {name}")
-        for name in gone:
-            time.runners.remove(name)
-            changed.append(f"runner {name}")
-        about, before = new.scene, self._current.scene
-        setters: dict[str, Callable[[Any], None]] = {
-            "mode": lambda v: setattr(time, "mode", TimeMode.parse(v)),
-            "frame_budget_ms": lambda v: setattr(time, "frame_budget_ns", round(v * 1e6)),
-            "max_frame_delta_ms": lambda v: setattr(time, "max_frame_delta_ns", round(v * 1e6)),
-            "frame_rate": lambda v: setattr(time, "frame_rate", Rate(v)),
-        }
-        for key, apply in setters.items():
-            if key in about and about[key] != before.get(key):
-                apply(about[key])
-                changed.append(f"scene.{key}")
-        return changed
+    def _take_over(self, old: Scene, new: Scene) -> list[str]:
+        """What differs between the two, in the running scene too; the names of what that was."""
+        runners = self.scene.time.runners
+        rates = {runner.name: runner.rate for runner in new.time.runners}
+        before = {runner.name: runner.rate for runner in old.time.runners}
+        edited = [name for name in rates if rates[name] != before.get(name)]
+        gone = [name for name in before if name not in rates and name in runners]
+        bound = [
+            (binding.name, key, value)
+            for binding in new.bindings
+            for key, value in binding.as_written().items()
+            if value != old.bindings[binding.name].as_written()[key]
+        ]
+        self._check(sum(name not in runners for name in edited), gone, bound)
+        # From here on nothing can fail. order: what is new, what moves there, what is left behind
+        for name in edited:
+            if name in runners:
+                runners.set_rate(name, rates[name])
+            else:
+                runners.add(name, rates[name])
+        for name, key, value in bound:
+            setattr(self.scene.bindings[name], key, value)
+        for name in gone:  # moves take effect at the end of this instant, so this comes after them
+            self.scene.time._change(functools.partial(runners.remove, name))
+        clock = [
+            key for key, at in _CLOCK.items() if getattr(old.time, at) != getattr(new.time, at)
+        ]
+        for key in clock:
+            setattr(self.scene.time, _CLOCK[key], getattr(new.time, _CLOCK[key]))
+        return [
+            *(f"runner {name}" for name in (*edited, *gone)),
+            *(f"scene.{key}" for key in clock),
+            *(f"bindings.{name}.{key}" for name, key, _ in bound),
+        ]
 
-    def _apply_bindings(self, new: SceneSettings) -> list[str]:
-        changed = []
-        for name, row in new.bindings.items():
-            before = self._current.bindings.get(name, {})
-            for key, value in row.items():
-                if before.get(key) != value:
-                    setattr(self.scene.bindings[name], key, value)
-                    changed.append(f"bindings.{name}.{key}")
-        return changed
+    def _check(self, added: int, gone: list[str], bound: list[tuple[str, str, Any]]) -> None:
+        """Raise where the running scene has no room for the change, before anything changed."""
+        runners = self.scene.time.runners
+        if len(runners) + added > MAX_RUNNERS:
+            raise ReloadError(
+                f"{self.path}: {added} more runners and the {len(runners)} that run are more than "
+                f"{MAX_RUNNERS}",
+                hint="take some out and save, then add the others; nothing was changed",
+            )
+        moves = {name: value for name, key, value in bound if key == "runner"}
+        callbacks = {place: name for (_, name), place in self.scene._places.items()}
+        for registration in self.scene.time.registrations:
+            now = registration.runner.name
+            if moves.get(callbacks.get(registration, ""), now) in gone:
+                raise ReloadError(
+                    f"{self.path}: runner {now!r} cannot go while {registration.name!r} runs on it",
+                    hint="move what runs on it to another runner first; nothing was changed",
+                )
 
     def _fail(self, error: MainspringError) -> None:
         self.errors.append(error)
         self.on_error(error)
+
+
+def _as_built(settings: SceneSettings) -> Scene:
+    """A scene of those runners, bindings, mode and budgets: what is not said has its default."""
+    return build(
+        SceneSettings(scene=settings.scene, runner=settings.runner, bindings=settings.bindings)
+    )

@@ -153,9 +153,10 @@ class Binding:
         return next(iter(runners))
 
     @runner.setter
-    def runner(self, runner: Runner | int | str) -> None:
+    def runner(self, runner: Runner | int | str | None) -> None:
         self._only_fixed("runner")
-        self._runner = self._bindings.scene.time.runners[runner]
+        runners = self._bindings.scene.time.runners
+        self._runner = None if runner is None else runners[runner]
         self._bindings.changed(self)
 
     @property
@@ -188,6 +189,18 @@ class Binding:
     def enabled(self, enabled: bool) -> None:
         self._enabled = bool(enabled)
         self._bindings.changed(self)
+
+    def as_written(self) -> dict[str, Any]:
+        """Its keys as a scene file has them; the runner is None where none was chosen."""
+        place = (
+            {}
+            if self.free
+            else {
+                "runner": None if self._runner is None else self._runner.name,
+                "phase": int(self._phase),
+            }
+        )
+        return {**place, "priority": self._priority, "enabled": self._enabled}
 
     def _only_fixed(self, what: str) -> None:
         if self.free:
@@ -224,6 +237,20 @@ class Bindings:
 
     def __iter__(self) -> Iterator[Binding]:
         return iter(self._all.values())
+
+    def save(self) -> dict[str, dict[str, Any]]:
+        """Where every callback is bound, as plain data."""
+        return {binding.name: binding.as_written() for binding in self}
+
+    def restore(self, state: dict[str, dict[str, Any]]) -> None:
+        """Bind as `state` says. The places of the scripts are the clock's to restore."""
+        runners = self.scene.time.runners
+        for name, row in state.items():
+            binding = self[name]
+            if not binding.free:
+                binding._runner = None if row["runner"] is None else runners[row["runner"]]
+                binding._phase = Phase(row["phase"])
+            binding._priority, binding._enabled = row["priority"], row["enabled"]
 
     def changed(self, binding: Binding) -> None:
         """Moves every script's callback to where it is bound now."""

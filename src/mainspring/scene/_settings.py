@@ -46,10 +46,7 @@ class SceneSettings(msgspec.Struct):
 
 def load_scene(path: str | os.PathLike[str]) -> Scene:
     """Builds the scene a file describes."""
-    path = Path(path)
-    scene = build(read_settings(path), folder=path.resolve().parent)
-    scene.source = str(path.resolve())
-    return scene
+    return build(read_settings(path), path=Path(path).resolve())
 
 
 def read_settings(path: str | os.PathLike[str]) -> SceneSettings:
@@ -176,13 +173,14 @@ class _Check:
             self.fault(path, name, "one of " + ", ".join(runners), did_you_mean(name, runners))
 
 
-def build(settings: SceneSettings, *, folder: Path | None = None) -> Scene:
-    """Builds a scene from settings; every part that cannot be built is a fault."""
+def build(settings: SceneSettings, *, path: Path | None = None) -> Scene:
+    """Builds a scene from the settings in the file `path`; every part that cannot be built is a
+    fault."""
     faults: list[Fault] = []
 
-    def fault(path: str, found: str, allowed: str, error: Exception) -> None:
-        line = line_of(settings.lines, path)
-        faults.append(Fault(path, repr(found), allowed, line, str(error).replace("\n", "; ")))
+    def fault(key: str, found: str, allowed: str, error: Exception) -> None:
+        line = line_of(settings.lines, key)
+        faults.append(Fault(key, repr(found), allowed, line, str(error).replace("\n", "; ")))
 
     about = settings.scene
     runners: list[tuple[str, RateLike]] = [(r["name"], r["rate"]) for r in settings.runner]
@@ -192,6 +190,7 @@ def build(settings: SceneSettings, *, folder: Path | None = None) -> Scene:
         runners=runners or DEFAULT_RUNNERS,
         mode=TimeMode.parse(about.get("mode", TimeMode.SIM_REALTIME)),
     )
+    scene.source = None if path is None else str(path)
     if "frame_budget_ms" in about:
         scene.time.frame_budget_ns = round(about["frame_budget_ms"] * 1e6)
     if "max_frame_delta_ms" in about:
@@ -205,17 +204,18 @@ def build(settings: SceneSettings, *, folder: Path | None = None) -> Scene:
         *((f"subsystem[{i}]", row, Subsystem) for i, row in enumerate(settings.subsystem)),
         *((f"script[{i}]", row, Script) for i, row in enumerate(settings.script)),
     ]
-    for path, row, base in rows:
+    folder = None if path is None else path.parent
+    for place, row, base in rows:
         try:
             part = import_class(row["type"], base, folder)(**row.get("args", {}))
         except EntryError as error:
-            fault(f"{path}.type", row["type"], f"module:Class of a {base.__name__.lower()}", error)
+            fault(f"{place}.type", row["type"], f"module:Class of a {base.__name__.lower()}", error)
             continue
         except Exception as error:
-            fault(f"{path}.args", str(row.get("args", {})), f"what {row['type']} takes", error)
+            fault(f"{place}.args", str(row.get("args", {})), f"what {row['type']} takes", error)
             continue
-        place = {key: row[key] for key in ("runner", "phase", "priority") if key in row}
-        scene.add(part, name=row.get("name"), **place)
+        where = {key: row[key] for key in ("runner", "phase", "priority") if key in row}
+        scene.add(part, name=row.get("name"), **where)
     if faults:
         raise SettingsError(settings.source, faults)
     scene.settings = settings
