@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 
 from hypothesis import HealthCheck, settings
+
+if threading.current_thread() is threading.main_thread():
+    # A shell lets what it starts with `&` ignore Ctrl-C, and so what that starts: tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "default",

@@ -1,8 +1,9 @@
 """A scheduler for tests: real threads, one at a time, and a seed decides who goes on.
 
 Every lock operation and every line of `mainspring.threads` is a place where another thread may
-go on. Time does not pass: a wait with a timeout ends when the seed says so. The same seed gives
-the same interleaving; threads that can never go on are a `Deadlock`.
+go on; how often one does is the seed's choice too. Time does not pass: a wait with a timeout ends
+when the seed says so, or never where the scenario says that a timeout would hide what it looks
+for. The same seed gives the same interleaving; threads that can never go on are a `Deadlock`.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class Scheduler:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.restlessness = self.random.choice((0.05, 0.3, 0.7))
+        self.timeouts = True
         self.tasks: list[Task] = []
         self.current: Task | None = None
         self.stuck = False
@@ -109,7 +112,7 @@ class Scheduler:
     def pick(self) -> Task:
         ready = [task for task in self.tasks if self.can_go_on(task)]
         late = [t for t in self.tasks if not t.done and t not in ready and t.may_time_out]
-        if late and (not ready or self.random.random() < 0.05):
+        if late and self.timeouts and (not ready or self.random.random() < 0.05):
             ready = late
         if not ready:
             self.stuck = True
@@ -129,7 +132,7 @@ class Scheduler:
             raise Deadlock
 
     def maybe_switch(self) -> None:
-        if not self.stuck and self.random.random() < 0.3:
+        if not self.stuck and self.random.random() < self.restlessness:
             self.switch()
 
     def block(self, until: Callable[[], bool], may_time_out: bool) -> bool:

@@ -218,6 +218,68 @@ def test_ctrl_c_ends_the_run_between_two_frames() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_ends_a_long_sleep() -> None:
+    """The next frame is a quarter of an hour away."""
+    app = Application(frame_rate=0.001)
+    sender = threading.Thread(
+        target=lambda: app.dispatcher.execute(os.kill, os.getpid(), signal.SIGINT)
+    )
+    sender.start()
+    assert app.run().reason == "interrupted"
+    sender.join()
+
+
+def test_a_second_ctrl_c_ends_the_frame_and_a_third_does_not_break_the_end() -> None:
+    """What is under way then is the removal of what a job had half written."""
+    heard: list[str] = []
+
+    class Untidy(Answer):
+        def clean_up(self) -> None:
+            cleaning.set()
+            told.wait()
+            heard.append("cleaned")
+
+    cleaning, told = threading.Event(), threading.Event()
+
+    def press() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def press_again() -> None:
+        cleaning.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        told.set()
+
+    third = threading.Thread(target=press_again)
+    third.start()
+    app = Application(frame_rate=None)
+    app.add_job(Untidy.start(None))
+    app.add_poll(press)
+    with pytest.raises(KeyboardInterrupt):
+        app.run()
+    third.join()
+    assert heard == ["cleaned"]
+    assert app.dispatcher.closed
+
+
+def test_jobs_show_bars_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar comes with its job and goes with it."""
+    import io
+
+    from rich.console import Console
+
+    from mainspring.threads import _application, _console
+
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80)
+    monkeypatch.setattr(_application, "JobBars", lambda: _console.JobBars(console))
+    app = Application(frame_rate=None, clock=Ticks(60_000_000))
+    app.add_job(Answer.start(None))
+    app.run(frames=6, progress=True)
+    assert "answer" in out.getvalue()
+    assert "0%" in out.getvalue()
+
+
 def test_beside_an_asyncio_loop() -> None:
     """The other tasks of the loop run while the application sleeps."""
     others: list[int] = []
@@ -234,6 +296,70 @@ def test_beside_an_asyncio_loop() -> None:
     report = asyncio.run(main())
     assert report.reason == "stopped"
     assert report.frames >= 1
+
+
+def test_beside_an_asyncio_loop_a_worker_does_not_wait_for_the_next_frame() -> None:
+    """Dispatched work, and the end, are heard at once; a quarter of an hour before the next frame."""
+    answers: list[int] = []
+
+    async def main() -> Any:
+        app = Application(frame_rate=0.001)
+
+        def work() -> None:
+            answers.extend(app.dispatcher.execute(lambda n=n: n * n) for n in range(5))
+            app.stop("done")
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        report = await app.run_async()
+        worker.join()
+        return report
+
+    report = asyncio.run(main())
+    assert answers == [0, 1, 4, 9, 16]
+    assert (report.reason, report.frames, report.dispatched) == ("stopped: done", 1, 5)
+
+
+def test_a_flood_leaves_the_asyncio_loop_its_turns() -> None:
+    """Work that hands over more work, for ever: the other tasks still run."""
+
+    async def main() -> int:
+        app = Application(frame_rate=0.001, dispatch_budget_ns=0)
+
+        def flood() -> None:
+            app.dispatcher.execute_async(flood)
+
+        flood()
+        task = asyncio.create_task(app.run_async())
+        turns = 0
+        while turns < 10:
+            await asyncio.sleep(0)
+            turns += 1
+        app.stop()
+        await task
+        return turns
+
+    assert asyncio.run(main()) == 10
+
+
+def test_a_cancelled_task_ends_everything() -> None:
+    """As Ctrl-C does under `asyncio.run`."""
+    scene = Scene()
+
+    async def main() -> Application:
+        app = Application(scene, frame_rate=0.001)
+        app.add_job(Answer.start(None))
+        task = asyncio.create_task(app.run_async())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return app
+
+    app = asyncio.run(main())
+    assert scene.told[-1] == "stop"
+    assert all(job.is_done() for job in app.jobs)
+    assert app.dispatcher.closed
 
 
 def test_in_a_notebooks_cell() -> None:

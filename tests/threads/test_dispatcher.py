@@ -195,7 +195,10 @@ def test_an_interrupt_stays_on_the_main_thread() -> None:
 
 
 def test_wake_ends_a_wait() -> None:
+    """Also the next one, where nobody waited: or a loop that is told to end might sleep first."""
     dispatcher = MainThreadDispatcher()
+    dispatcher.wake()
+    assert dispatcher.wait() is False
     worker = threading.Thread(target=dispatcher.wake)
     dispatcher.execute_async(worker.start)
     dispatcher.process_pending()

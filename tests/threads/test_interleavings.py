@@ -5,20 +5,29 @@ A failure names its seed; `explore(seed)` alone repeats it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
 
 from mainspring.threads import (
+    Application,
     DispatcherClosedError,
     DispatchError,
+    FileWatcher,
     Job,
     JobCancelledError,
     MainThreadDispatcher,
     Progress,
+    ProgressState,
     Renderer,
     RenderError,
     StopToken,
+    WatcherError,
+    _render,
+    _sync,
+    active_jobs,
     cancel_all_jobs,
 )
 
@@ -101,81 +110,153 @@ def explore_dispatch(scheduler: Scheduler) -> None:
     )
 
 
+def explore_sleep(scheduler: Scheduler) -> None:
+    """The main thread sleeps until somebody hands work over, wakes it or closes its dispatcher."""
+    rolls = scheduler.random
+    scheduler.timeouts = rolls.random() < 0.3
+    made: list[MainThreadDispatcher] = []
+    ran: list[tuple[int, int]] = []
+    ended: list[int] = []
+
+    def work(worker: int) -> None:
+        dispatcher = made[0]
+        for number in range(3):
+            call = rolls.choice((dispatcher.execute, dispatcher.execute_async))
+            call(ran.append, (worker, number))
+        ended.append(worker)  # as `Application.stop` does: first say it, then wake
+        dispatcher.wake()
+
+    def main() -> None:
+        dispatcher = MainThreadDispatcher()
+        made.append(dispatcher)
+        for worker in range(2):
+            scheduler.spawn(lambda worker=worker: work(worker), name=f"worker {worker}")
+        while len(ended) < 2 or dispatcher.pending:
+            dispatcher.wait(rolls.choice((0.01, None)) if scheduler.timeouts else None)
+            dispatcher.process_pending(rolls.choice((0, None)))
+        scheduler.spawn(dispatcher.close, name="closer")
+        while not dispatcher.closed:
+            dispatcher.wait()
+
+    scheduler.spawn(main, name="main")
+    scheduler.run()
+    assert len(ran) == 6
+
+
 class Writing(Job[int]):
-    """A job of the usual shape: parts, a visit to the main thread, a point of no return."""
+    """A job of the usual shape: parts, a visit to the main thread, a wait that only a request to
+    stop ends, a point of no return."""
 
     def __init__(
-        self, dispatcher: MainThreadDispatcher, disk: set[str], number: int, fails: bool
+        self, dispatcher: MainThreadDispatcher, disk: set[str], number: int, rolls: Random
     ) -> None:
         super().__init__(f"writing {number}")
         self.dispatcher = dispatcher
         self.disk = disk
         self.number = number
-        self.fails = fails
+        self.parts = rolls.randrange(6)
+        self.fails = rolls.random() < 0.25
+        self.asks = rolls.random() < 0.5
+        self.commits = rolls.random() < 0.5
+        self.waits = rolls.random() < 0.3
 
     def run(self, stop: StopToken, progress: Progress) -> int:
         self.disk.add(f"{self.number} partial")
-        for part in range(2):
+        for part in range(self.parts):
             stop.checkpoint()
-            progress.set(f"part {part}", part / 2)
+            progress.set(f"part {part}", part / 6)
         if self.fails:
             raise Boom(self.number)
-        if self.number % 2:
+        if self.asks:
             self.dispatcher.execute(lambda: None)
-        stop.commit()
+        if self.waits:
+            stopped = _sync.Latch()
+            with stop.on_stop(stopped.set):
+                stopped.wait()
+        if self.commits:
+            stop.commit()
         self.disk.discard(f"{self.number} partial")
         self.disk.add(f"{self.number} whole")
         return self.number
 
     def clean_up(self) -> None:
-        self.disk.discard(f"{self.number} partial")
+        self.disk -= {f"{self.number} partial", f"{self.number} whole"}
 
 
 def explore_jobs(scheduler: Scheduler) -> None:
-    """Jobs run, fail, are cancelled and wait for a main thread that may be ending."""
+    """Jobs run, fail, are cancelled and wait for a main thread that may be ending, while others
+    wait for them."""
     rolls = scheduler.random
     disk: set[str] = set()
     checked: list[int] = []
+    seen: list[int] = []
+
+    def look(job: Writing) -> None:
+        if job.is_done():
+            assert job not in active_jobs(), "done, and yet counted as running"
+            if job.failure is not None:
+                assert f"{job.number} partial" not in disk, "failed before it was cleaned up"
+
+    def wait_too(job: Writing) -> None:
+        assert job.join()
+        look(job)
+        seen.append(job.number)
 
     def main() -> None:
         dispatcher = MainThreadDispatcher()
-        jobs = [Writing.start(dispatcher, disk, n, rolls.random() < 0.25) for n in range(3)]
-        heard: dict[int, bool] = {}
-        for _ in range(rolls.randrange(8)):
+        jobs = [Writing.start(dispatcher, disk, n, rolls) for n in range(3)]
+        scheduler.spawn(lambda first=jobs[0]: wait_too(first), name="a second waiter")
+        heard: set[int] = set()
+        for _ in range(rolls.randrange(6)):
             dispatcher.process_pending(None)
             job = rolls.choice(jobs)
             if rolls.random() < 0.3 and job.cancel():
-                heard[job.number] = True
+                heard.add(job.number)
             for job in jobs:
-                if job.is_done() and job.failure is not None:
-                    assert f"{job.number} partial" not in disk, "failed before it was cleaned up"
+                look(job)
         if rolls.random() < 0.5:
             dispatcher.close()  # otherwise the joins below let go whoever waits for this thread
+        rolls.shuffle(jobs)
         if rolls.random() < 0.5:
             cancel_all_jobs(jobs)
         for job in jobs:
+            if job.waits and job.cancel():  # it would wait for ever
+                heard.add(job.number)
             assert job.join()
-            assert job.is_done()
+            look(job)
+            assert not job.cancel(), "heard when it was over"
+            whole = f"{job.number} whole"
             try:
                 assert job.take_result() == job.number
-                assert f"{job.number} whole" in disk
+                assert whole in disk
                 assert job.number not in heard, "cancel was heard, and yet there is a result"
             except (JobCancelledError, DispatchError, Boom):
-                assert f"{job.number} whole" not in disk
+                assert whole not in disk
             assert f"{job.number} partial" not in disk
             checked.append(job.number)
 
     scheduler.spawn(main, name="main")
     scheduler.run()
-    assert checked == [0, 1, 2]
+    assert sorted(checked) == [0, 1, 2]
+    assert seen == [0]
 
 
 def explore_render(scheduler: Scheduler) -> None:
-    """Frames are handed over, waited for, fail and are closed."""
+    """Frames are handed over, waited for, fail and are closed: all in the order of the model."""
     rolls = scheduler.random
+    in_flight = rolls.choice((1, 2))
     drawn: list[Any] = []
-    submitted: list[int] = []
     surfaced: list[int] = []
+    expected: list[Any] = []
+    waiting: list[Any] = []
+    given_up: list[list[Any]] = [[]]
+
+    def begin_frame() -> None:
+        expected.extend(waiting)
+        waiting.clear()
+        if len(given_up) > in_flight:
+            expected.extend(given_up.pop(0))
+        given_up.append([])
 
     def draw(number: int) -> None:
         drawn.append(number)
@@ -189,38 +270,123 @@ def explore_render(scheduler: Scheduler) -> None:
             surfaced.extend(failure.args[0] for _, failure in error.failures)
 
     def main() -> None:
-        renderer = Renderer("multi_threaded", frames_in_flight=rolls.choice((1, 2)))
+        renderer = Renderer("multi_threaded", frames_in_flight=in_flight)
         number = 0
         for _ in range(rolls.randrange(6)):
             for _ in range(rolls.randrange(4)):
                 renderer.submit(draw, number)
-                submitted.append(number)
+                waiting.append(number)
                 if rolls.random() < 0.3:
                     renderer.submit_resource_free(drawn.append, ("freed", number))
+                    given_up[-1].append(("freed", number))
                 number += 1
-            step = rolls.choice(
-                (
-                    renderer.end_frame,
-                    renderer.kick,
-                    renderer.pump,
-                    renderer.block_until_complete,
-                )
-            )
-            note(step)
-        note(renderer.close)
+            name = rolls.choice(("end_frame", "kick", "pump", "block_until_complete"))
+            note(getattr(renderer, name))
+            if name != "block_until_complete":
+                begin_frame()
+        if rolls.random() < 0.2:
+            _render._end_threads()  # the end of a program that did not close it
+            note(renderer.block_until_complete)
+        else:
+            note(renderer.close)
+            while waiting or any(given_up):
+                begin_frame()
 
     scheduler.spawn(main, name="main")
     scheduler.run()
+    assert drawn == expected
+    assert surfaced == [n for n in drawn if isinstance(n, int) and n % 5 == 3]
 
-    assert [item for item in drawn if isinstance(item, int)] == submitted
-    assert surfaced == [number for number in submitted if number % 5 == 3]
-    freed = [item for item in drawn if not isinstance(item, int)]
-    for item in freed:
-        assert drawn.index(item) > drawn.index(item[1]), "freed before its frame was drawn"
+
+def explore_watch(scheduler: Scheduler) -> None:
+    """Files change while the main thread looks: every change is seen, once and in its order."""
+    rolls = scheduler.random
+    told = [{(2, f"/{n % 3}.{n}")} for n in range(8)]
+    seen: list[int] = []
+    died: list[str] = []
+
+    def source(paths: Any, stop: Any) -> Iterator[set[tuple[int, str]]]:
+        yield set()
+        yield from told
+        raise OSError("no more")
+
+    def main() -> None:
+        watcher = FileWatcher("/", source=source, wait=rolls.random() < 0.5)
+        while not died:
+            scheduler.switch()
+            try:
+                if watcher.changed:
+                    changes = watcher.take_changes()
+                    seen.extend(sorted(int(change.path.suffix[1:]) for change in changes))
+            except WatcherError as error:
+                died.append(str(error))
+        watcher.close()
+
+    scheduler.spawn(main, name="main")
+    scheduler.run()
+    assert seen == list(range(8))
+    assert "no more" in died[0]
+
+
+def explore_progress(scheduler: Scheduler) -> None:
+    """Two threads set one half each: neither takes back what the other has set."""
+    progress = Progress("begin")
+    last: list[ProgressState] = []
+
+    def main() -> None:
+        texts = scheduler.spawn(lambda: [progress.set(text) for text in "abc"], name="texts")
+        for part in range(3):
+            progress.set(fraction=part / 2)
+        texts.join()
+        last.append(progress.read())
+
+    scheduler.spawn(main, name="main")
+    scheduler.run()
+    assert last == [("c", 1.0)]
+
+
+def explore_application(scheduler: Scheduler) -> None:
+    """A loop that sleeps for hours between two frames hears at once of work and of its end."""
+    scheduler.timeouts = False
+    answers: list[int] = []
+    reasons: list[str] = []
+
+    def main() -> None:
+        app = Application(frame_rate=1e-4, clock=scheduler.monotonic_ns)
+        app.add_job(Echo.start(app, answers))
+        reasons.append(app.run().reason)
+
+    scheduler.spawn(main, name="main")
+    scheduler.run()
+    assert answers == [1, 2]
+    assert reasons == ["stopped: heard"]
+
+
+class Echo(Job[None]):
+    def __init__(self, app: Application, answers: list[int]) -> None:
+        super().__init__("echo")
+        self.app = app
+        self.answers = answers
+
+    def run(self, stop: StopToken, progress: Progress) -> None:
+        for number in (1, 2):
+            self.answers.append(self.app.dispatcher.execute(lambda n=number: n))
+        self.app.stop("heard")
+
+
+SCENARIOS = [
+    explore_dispatch,
+    explore_sleep,
+    explore_jobs,
+    explore_render,
+    explore_watch,
+    explore_progress,
+    explore_application,
+]
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-@pytest.mark.parametrize("explore", [explore_dispatch, explore_jobs, explore_render])
+@pytest.mark.parametrize("explore", SCENARIOS)
 def test_no_interleaving_breaks_it(explore: Any, batch: int) -> None:
     """Nothing is lost, doubled, reordered or left waiting, whatever the order of the threads."""
     for seed in seeds(batch):

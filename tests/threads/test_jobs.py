@@ -31,6 +31,7 @@ from mainspring.threads import (
     run_in_terminal,
     terminable,
 )
+from mainspring.threads._console import JobBars
 
 
 class Copying(Job[str]):
@@ -342,10 +343,19 @@ def test_progress_bars_in_a_terminal(tmp_path: Path) -> None:
 
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80)
-    job = Copying.start(tmp_path / "a")
-    job.may_go_on.set()
-    assert run_in_terminal(job, console=console) == "copied"
+    jobs = [Copying.start(tmp_path / name) for name in ("[red]a", "b")]
+    for job in jobs:
+        job.may_go_on.set()
+    assert run_in_terminal(*jobs, console=console) == "copied"
     assert "half" in out.getvalue()
+    assert out.getvalue().count("100%") >= 2, "done is all of it, whatever the job said last"
+    assert jobs[1].take_result() == "copied"
+    console.print("")
+    bars = JobBars(console)
+    with bars, Copying.start(tmp_path / "[red]c") as job:
+        bars.show([job])
+        job.may_go_on.set()
+    assert "[red]c" in out.getvalue(), "names are names, not markup"
 
 
 SCRIPT = """

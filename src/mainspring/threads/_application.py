@@ -29,6 +29,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from mainspring.threads import _sync
+from mainspring.threads._console import JobBars
 from mainspring.threads._contexts import (
     ThreadContext,
     assert_owner,
@@ -48,6 +49,9 @@ from mainspring.threads._watcher import Change, FileWatcher
 __all__ = ["Application", "ApplicationReport"]
 
 _log = logging.getLogger("mainspring.threads")
+
+_LOOK_NS = 100_000_000
+"""How long a sleep goes on when a signal ends the loop, and how often progress is shown."""
 
 
 class _Framed(Protocol):
@@ -141,12 +145,27 @@ class Application:
 
     # the loop
 
-    def run(self, *, seconds: float | None = None, frames: int | None = None) -> ApplicationReport:
-        """Frames until the time is up, `stop` is called or Ctrl-C; then everything is ended."""
-        with self._running_loop() as started_ns, _interruptible(self):
+    def run(
+        self,
+        *,
+        seconds: float | None = None,
+        frames: int | None = None,
+        progress: bool = False,
+    ) -> ApplicationReport:
+        """Frames until the time is up, `stop` is called or Ctrl-C; then everything is ended.
+
+        `progress` shows a bar for each job, where stderr is a terminal."""
+        with (
+            _interruptible(self),
+            JobBars() if progress else contextlib.nullcontext() as bars,
+            self._running_loop() as started_ns,
+        ):
+            shown_ns = started_ns
             while self._goes_on(started_ns, seconds, frames):
-                next_ns = self._turn()
-                self._sleep_until(next_ns)
+                self._sleep_until(self._turn())
+                if bars is not None and self._clock() - shown_ns >= _LOOK_NS:
+                    shown_ns = self._clock()
+                    bars.show(self.jobs)
             return self._report(started_ns)
 
     async def run_async(
@@ -155,9 +174,7 @@ class Application:
         """The same beside an asyncio loop, which runs while this one sleeps."""
         with self._running_loop() as started_ns:
             while self._goes_on(started_ns, seconds, frames):
-                next_ns = self._turn()
-                pause_ns = 0 if next_ns is None else max(next_ns - self._clock(), 0)
-                await asyncio.sleep(pause_ns / 1e9)
+                await self._sleep_beside(self._turn())
             return self._report(started_ns)
 
     def frame(self) -> Any:
@@ -256,14 +273,26 @@ class Application:
         return self._stopping is None
 
     def _sleep_until(self, next_ns: int | None) -> None:  # A5
-        while next_ns is not None and self._stopping is None:
-            left_ns = next_ns - self._clock()
-            if left_ns <= 0:
-                return
-            if self.dispatcher.wait(left_ns / 1e9):
-                with self._section("dispatched work"):
-                    budget_ns = min(self._budget_ns, left_ns)
-                    self._dispatched += self.dispatcher.process_pending(budget_ns, caller=self)
+        while (left_ns := self._left_ns(next_ns)) > 0:
+            # A little at a time: Ctrl-C cannot end a sleep (see `_interruptible`).
+            if self.dispatcher.wait(min(left_ns, _LOOK_NS) / 1e9):
+                self._serve(left_ns)
+
+    async def _sleep_beside(self, next_ns: int | None) -> None:  # A5
+        await asyncio.sleep(0)  # the other tasks get their turn, however late this loop is
+        while (left_ns := self._left_ns(next_ns)) > 0:
+            if await self.dispatcher.wait_async(left_ns / 1e9):
+                self._serve(left_ns)
+                await asyncio.sleep(0)
+
+    def _left_ns(self, next_ns: int | None) -> int:
+        """How long to sleep: not at all when the loop is to end."""
+        return 0 if next_ns is None or self._stopping is not None else next_ns - self._clock()
+
+    def _serve(self, left_ns: int) -> None:
+        with self._section("dispatched work"):
+            budget_ns = min(self._budget_ns, left_ns)
+            self._dispatched += self.dispatcher.process_pending(budget_ns, caller=self)
 
     def _poll(self) -> None:
         # order: watchers, jobs, polls; each as they were added
@@ -335,9 +364,12 @@ def _call(scene: object, name: str) -> None:
 
 @contextlib.contextmanager
 def _interruptible(app: Application) -> Iterator[None]:
-    """Ctrl-C, or SIGTERM, ends the loop after this frame; a second one at once."""
+    """Ctrl-C, or SIGTERM, ends the loop after this frame; a second one at once. Those that come
+    while everything is being ended are not heard: jobs remove what they had half written."""
 
     def interrupt() -> None:
+        if app._closed:
+            return
         if app._stopping == "interrupted":
             raise KeyboardInterrupt
         app._stopping = "interrupted"

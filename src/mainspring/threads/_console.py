@@ -7,7 +7,8 @@ is what a command line is for.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mainspring.threads._job import Job, cancel_all_jobs
@@ -16,11 +17,61 @@ from mainspring.threads._signals import ending_signals
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["run_in_terminal", "terminable"]
+__all__ = ["JobBars", "run_in_terminal", "terminable"]
 
 T = TypeVar("T")
 
 _LOOK_S = 0.1
+
+
+class JobBars:
+    """A bar for every job that is under way, on stderr and only where that is a terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.progress import Progress as Bars
+
+        console = console or Console(stderr=True)
+        self._bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            auto_refresh=False,
+        )
+        self._tasks: dict[Job[Any], Any] = {}
+
+    def show(self, jobs: Iterable[Job[Any]]) -> None:
+        """How far these jobs are; the bars of others go."""
+        jobs = tuple(jobs)
+        for job in [job for job in self._tasks if job not in jobs]:
+            self._bars.remove_task(self._tasks.pop(job))
+        for job in jobs:
+            if job not in self._tasks:
+                self._tasks[job] = self._bars.add_task(job.title, total=1.0)
+            text, fraction = job.progress.read()
+            self._bars.update(self._tasks[job], completed=fraction, description=text or job.title)
+        self._bars.refresh()
+
+    def __enter__(self) -> JobBars:
+        self._bars.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bars.__exit__(kind, error, trace)
 
 
 def run_in_terminal(
@@ -36,41 +87,13 @@ def run_in_terminal(
     ten times a second, for instance to pump a dispatcher. Bars are drawn on stderr, and only
     where that is a terminal.
     """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-    from rich.progress import Progress as Bars
-
-    console = console or Console(stderr=True)
     jobs = (job, *others)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-    )
-    with (
-        terminable(),
-        contextlib.ExitStack() as at_end,
-        Bars(
-            *columns, console=console, disable=not console.is_terminal, auto_refresh=False
-        ) as bars,
-    ):
+    with terminable(), contextlib.ExitStack() as at_end, JobBars(console) as bars:
         at_end.callback(cancel_all_jobs, jobs)
-        tasks = [bars.add_task(j.progress.text or j.title, total=1.0) for j in jobs]
-        waiting = True
-        while waiting:
-            waiting = False
-            for each, task in zip(jobs, tasks, strict=True):
-                if not each.join(_LOOK_S):
-                    waiting = True
-                text, fraction = each.progress.read()
-                bars.update(task, completed=fraction, description=text or each.title)
-            bars.refresh()
+        done = [False]
+        while not all(done):
+            done = [each.join(_LOOK_S / len(jobs)) for each in jobs]
+            bars.show(jobs)
             if poll is not None:
                 poll()
     return job.take_result()

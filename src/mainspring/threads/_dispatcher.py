@@ -15,6 +15,7 @@ an input into the scene's inbox.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import itertools
@@ -63,9 +64,10 @@ class MainThreadDispatcher:
         self._claimed_by: object | None = None
         self._processing = False
         self._refusing: str | None = None
-        self._wake = _sync.Lock()
-        self._wake.acquire()
-        self._asleep = False
+        self._gate = _sync.Lock()  # shut, but for whoever wakes the main thread
+        self._gate.acquire()
+        self._waker: Callable[[], object] | None = None  # while the main thread sleeps
+        self._woken = False  # while it does not
         self._number = next(_numbers)
         _open[self._number] = self
 
@@ -113,11 +115,12 @@ class MainThreadDispatcher:
         self._hand_over(_Operation(call, args, None, place))
 
     def wake(self) -> None:
-        """End a `wait` of the main thread now."""
+        """End a `wait` of the main thread now; where it does not wait, its next one."""
         with self._lock:
-            wake, self._asleep = self._asleep, False
-        if wake:
-            self._wake.release()
+            waker, self._waker = self._waker, None
+            self._woken = waker is None
+        if waker is not None:
+            waker()
 
     @property
     def pending(self) -> int:
@@ -184,22 +187,54 @@ class MainThreadDispatcher:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Sleep until an operation waits, `wake` is called or the time is up; whether one waits."""
         assert_owner(self.owner, "MainThreadDispatcher.wait", what="dispatcher")
-        with self._lock:
-            if self._pending or self._closed:
-                return bool(self._pending)
-            self._asleep = True
+        if not self._may_sleep(self._gate.release):
+            return bool(self._pending)
         woken = False
         try:
-            woken = self._wake.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0.0))
+            woken = self._gate.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0.0))
         finally:
-            if not woken:  # the time is up, or Ctrl-C
-                with self._lock:
-                    asleep, self._asleep = self._asleep, False
-                if not asleep:  # somebody is releasing it this moment: take that back
-                    self._wake.acquire()
+            # The time is up, or Ctrl-C. Who took the waker before us opens the gate this moment:
+            # shut it again.
+            if not woken and self._take_waker() is None:
+                self._gate.acquire()
+        return bool(self._pending)
+
+    async def wait_async(self, timeout_s: float | None = None) -> bool:
+        """`wait` beside an asyncio loop, which runs meanwhile."""
+        assert_owner(self.owner, "MainThreadDispatcher.wait_async", what="dispatcher")
+        loop = asyncio.get_running_loop()
+        woken = asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # that loop has ended meanwhile
+                loop.call_soon_threadsafe(woken.set)
+
+        if not self._may_sleep(wake):
+            return bool(self._pending)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await woken.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._take_waker()
         return bool(self._pending)
 
     # inside
+
+    def _may_sleep(self, waker: Callable[[], object]) -> bool:
+        """Whether there is nothing to wake for; from then on `waker` will be called for it."""
+        with self._lock:
+            if self._pending or self._closed or self._woken:
+                self._woken = False
+                return False
+            self._waker = waker
+            return True
+
+    def _take_waker(self) -> Callable[[], object] | None:
+        with self._lock:
+            waker, self._waker = self._waker, None
+        return waker
 
     def _refuse(self, why: str | None) -> str | None:
         """Let waiters go, and take none, while the main thread waits for a worker; what was
@@ -231,9 +266,9 @@ class MainThreadDispatcher:
             if self._refusing is not None and operation.done is not None:
                 raise self._refusal(operation.call)
             self._pending.append(operation)
-            wake, self._asleep = self._asleep, False
-        if wake:
-            self._wake.release()
+            waker, self._waker = self._waker, None
+        if waker is not None:
+            waker()
 
     def _run_next(self) -> bool:
         with self._lock:

@@ -220,6 +220,7 @@ class Job(abc.ABC, Generic[T]):
             # Who was told by `cancel` that it was heard must not be given a result.
             self._source.token.commit()
             self._result = result
+            self.progress.set(fraction=1.0)
             return
         except JobCancelledError:
             failure: BaseException = JobCancelledError(f"{self.title!r} was cancelled")
