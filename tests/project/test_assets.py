@@ -470,6 +470,31 @@ def test_all_of_an_import_or_none(registry: AssetRegistry, tmp_path: Path) -> No
     assert tree(registry.folder) == {}
 
 
+def test_what_nobody_takes_goes_with_its_job(registry: AssetRegistry, tmp_path: Path) -> None:
+    """Checked and copied, and then the result is dropped, or the program ends."""
+    import gc
+    import subprocess
+    import sys
+
+    before = tree(registry.folder)
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    job = ImportAssetsJob.start(registry, tmp_path / "a.obj")
+    job.join()
+    assert tree(registry.folder) != before
+    del job
+    gc.collect()
+    assert tree(registry.folder) == before
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from mainspring.project import AssetRegistry, ImportAssetsJob\n"
+        "job = ImportAssetsJob.start(AssetRegistry(Path(sys.argv[1])), sys.argv[2])\n"
+        "job.join()\n"
+    )
+    command = [sys.executable, "-c", code, str(registry.folder), str(tmp_path / "a.obj")]
+    subprocess.run(command, check=True)
+    assert tree(registry.folder) == before
+
+
 def test_one_writer_at_a_time(registry: AssetRegistry, tmp_path: Path) -> None:
     """Another object, another process, and the block around are all refused."""
     code = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mainspring.project import Delivery, Outbox, OutboxError, ProjectError, Retry, StreamReportsJob
@@ -36,8 +37,9 @@ def test_a_weak_endpoint_is_tried_again(outbox: Outbox) -> None:
     """Errors of the server, a broken line and an asked-for pause; the same key every time."""
     with endpoint() as told:
         told.answers = [(500, {}), (0, {}), (429, {"Retry-After": "0"}), (200, {}), (503, {})]
+        told.answers += [(503, {"Retry-After": text}) for text in ("nan", "-1")]
         done = finish(StreamReportsJob.start(outbox, told.url, retry=AT_ONCE))
-    assert done == Delivery(sent=3, rejected=0, attempts=7)
+    assert done == Delivery(sent=3, rejected=0, attempts=9)
     assert [report["run"] for report in told.received] == [0, 1, 2]
 
 
@@ -164,9 +166,9 @@ def test_the_report_of_a_run_is_a_report(tmp_path: Path) -> None:
     from mainspring import Scene
 
     outbox = Outbox(tmp_path / "outbox")
-    outbox.put(Scene().advance(seconds=0.1), id="run-1")
+    outbox.put({"id": "its own", **msgspec.to_builtins(Scene().advance(seconds=0.1))}, id="run-1")
+    outbox.put(Scene().advance(seconds=0.1), id="run-2")
     with endpoint() as told:
         finish(StreamReportsJob.start(outbox, told.url))
-    (report,) = told.received
-    assert report["id"] == "run-1"
-    assert report["instants"] == 7
+    assert [report["id"] for report in told.received] == told.keys == ["run-1", "run-2"]
+    assert [report["instants"] for report in told.received] == [7, 7]

@@ -140,9 +140,30 @@ def test_reports(run: Run, tmp_path: Path) -> None:
     from mainspring.project import Outbox
 
     Outbox(tmp_path / "outbox").put({"steps": 500})
+    assert run("new", "cell").returncode == 0
+    ran = run("run", "cell/scenes/main.toml", "-s", "0.1", "--outbox", "outbox")
+    assert ran.returncode == 0, ran.stderr
     with endpoint() as told:
-        assert "sent 1, refused 0" in run("reports", "send", told.url).stdout
+        assert "sent 2, refused 0" in run("reports", "send", told.url).stdout
     assert told.received[0]["steps"] == 500
+    assert told.received[1]["scene"] == "main"
+    assert told.received[1]["reason"] == "finished"
+    (tmp_path / "a file").write_text("")
+    refused = run("run", "cell/scenes/main.toml", "--outbox", "a file")
+    assert refused.returncode == 2
+    assert "a file" in refused.stderr, "said before the run, not after it"
+
+
+def test_what_is_said_next_can_be_typed(run: Run, tmp_path: Path) -> None:
+    """A folder with a blank in its name, and a template that opens another scene."""
+    from mainspring.project import Project
+
+    assert "cd 'my cell' && mainspring run scenes/main.toml" in run("new", "my cell").stdout
+    project = Project.open(tmp_path / "my cell")
+    (project.root / "scenes" / "main.toml").rename(project.root / "scenes" / "first.toml")
+    project.settings["project"]["scene"] = "scenes/first.toml"
+    project.save()
+    assert "run scenes/first.toml" in run("new", "second", "--template", "my cell").stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

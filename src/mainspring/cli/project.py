@@ -6,6 +6,7 @@ when it fails.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from mainspring.project import Vault
     from mainspring.threads import Job
 
-__all__ = ["register"]
+__all__ = ["disk_errors", "register"]
 
 T = TypeVar("T")
 
@@ -57,14 +58,15 @@ def new(
     vault: VaultOption = "",
 ) -> None:
     """Make a project from a template."""
-    from mainspring.project import CreateProjectFromTemplateJob
+    from mainspring.project import CreateProjectFromTemplateJob, Project
 
     where = _vault(vault) if vault else None
     made = _run(
         lambda: CreateProjectFromTemplateJob.start(path, template=template, name=name, vault=where)
     )
     typer.echo(f"made {made}")
-    typer.echo(f"next: cd {path} && mainspring run scenes/main.toml")
+    scene = shlex.quote(Project.open(made).identity.scene)
+    typer.echo(f"next: cd {shlex.quote(str(path))} && mainspring run {scene}")
 
 
 def import_project(archive: Path, into: Path, name: str | None) -> None:
@@ -131,7 +133,7 @@ def assets_list(
     """Show a project's assets."""
     from mainspring.project import Project
 
-    with _disk_errors():
+    with disk_errors():
         registry = Project.open(project).assets
         for asset in registry:
             typer.echo(f"{asset.name}\t{asset.kind}\t{asset.path}\t{len(asset.files)} files")
@@ -147,7 +149,7 @@ def assets_remove(
     """Take an asset and its files out of a project."""
     from mainspring.project import Project
 
-    with _disk_errors(), Project.open(project).assets.writing() as registry:
+    with disk_errors(), Project.open(project).assets.writing() as registry:
         registry.remove(name)
 
 
@@ -243,12 +245,12 @@ def _run(start: Callable[[], Job[T]]) -> T:
     from mainspring.threads import record_main_thread, run_in_terminal, terminable
 
     record_main_thread()
-    with terminable(), _disk_errors():
+    with terminable(), disk_errors():
         return run_in_terminal(start())
 
 
 @contextmanager
-def _disk_errors() -> Iterator[None]:
+def disk_errors() -> Iterator[None]:
     """A full disk is not our bug: say it without our traceback."""
     from mainspring.project import ProjectError
 

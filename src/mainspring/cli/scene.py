@@ -47,14 +47,22 @@ def run(
         Durability,
         typer.Option(help="With --log, when a run waits for the disk: instant, group, none."),
     ] = Durability.group,
+    outbox: Annotated[
+        Path | None,
+        typer.Option(help="Keep the report in this folder, for `mainspring reports send`."),
+    ] = None,
 ) -> None:
     """Runs a scene until its end or Ctrl-C."""
     import msgspec
     from rich.console import Console
 
+    from mainspring.cli.project import disk_errors
     from mainspring.clock import RunEnd, TimeMode
     from mainspring.scene import open_scene
 
+    with disk_errors():
+        if outbox is not None:  # a bad one is told now, not at the end of a long run
+            outbox.mkdir(parents=True, exist_ok=True)
     opened = open_scene(scene)
     if mode is not None:
         opened.time.mode = TimeMode.parse(mode)
@@ -64,9 +72,9 @@ def run(
 
         entry = None if scene.endswith(".toml") else scene if ":" in scene else f"{scene}:build"
         recorder = record(opened, log, durability=durability.value, entry=entry)
-    shown = progress and not as_json and Console(stderr=True).is_terminal
+    bar = progress and not as_json and Console(stderr=True).is_terminal
     try:
-        report = opened.run(seconds, progress=shown)
+        report = opened.run(seconds, progress=bar)
     except BaseException as error:
         if recorder is not None:
             recorder.close("failed", error)
@@ -76,10 +84,16 @@ def run(
     opened.stop()
     if as_json:
         statistics = opened.time.statistics()
-        told = {"report": report, "statistics": statistics}
-        sys.stdout.write(msgspec.json.encode(told, enc_hook=str).decode() + "\n")
+        shown = {"report": report, "statistics": statistics}
+        sys.stdout.write(msgspec.json.encode(shown, enc_hook=str).decode() + "\n")
     else:
         _print_summary(opened, report)
+    if outbox is not None:
+        from mainspring.project import Outbox
+
+        told = msgspec.to_builtins(report, enc_hook=str)
+        with disk_errors():
+            Outbox(outbox).put({"scene": opened.name, **told})
     if report.reason is RunEnd.INTERRUPTED:
         raise typer.Exit(130)
 

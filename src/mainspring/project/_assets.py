@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,11 +59,18 @@ class _Document(msgspec.Struct):
 
 
 class StagedAsset:
-    """An asset that was checked and copied, and waits to be registered on the main thread."""
+    """An asset that was checked and copied, and waits to be registered on the main thread. Its
+    folder goes with it where nobody takes it, or at the end of the program."""
 
     def __init__(self, asset: Asset, staged: StagedFolder) -> None:
         self.asset = asset
         self.staged = staged
+        weakref.finalize(self, _discard, staged, os.getpid())
+
+
+def _discard(staged: StagedFolder, owner: int) -> None:
+    if os.getpid() == owner:  # and not in a process that was forked from it
+        staged.discard()
 
 
 class AssetRegistry:

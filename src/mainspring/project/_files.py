@@ -58,7 +58,7 @@ class _Staged:
                 hint="make the folder first",
             )
         sweep(destination.parent)
-        self._published = False
+        self._ended = False
         while True:
             self.path = destination.parent / f".{destination.name}.{secrets.token_hex(4)}{_SUFFIX}"
             handle = self._make()
@@ -68,17 +68,23 @@ class _Staged:
                 if os.path.lexists(self.path):
                     return
             except BaseException:
-                self.discard()
+                self._remove()
                 raise
-            self.discard()
+            self._remove()
 
     def _make(self) -> int:
         """Make what is prepared at `.path`; the handle to lock."""
         raise NotImplementedError
 
-    def discard(self) -> None:
-        """Remove what was prepared; nothing happens after `publish`."""
+    def _remove(self) -> None:
+        """Take what is prepared away, and give its handle back."""
         raise NotImplementedError
+
+    def discard(self) -> None:
+        """Remove what was prepared; nothing happens after `publish`, nor a second time."""
+        if not self._ended:
+            self._ended = True
+            self._remove()
 
     def __exit__(
         self,
@@ -121,7 +127,7 @@ class StagedFile(_Staged):
                 self._check_free()
                 raise
             os.unlink(self.path)
-        self._published = True
+        self._ended = True
         self.file.close()
         try:
             sync_folder(self.destination.parent)
@@ -130,11 +136,10 @@ class StagedFile(_Staged):
                 self.destination.unlink(missing_ok=True)
             raise
 
-    def discard(self) -> None:
-        if not self._published:
-            with contextlib.suppress(OSError):
-                self.file.close()  # what it still buffers may not fit; it is not wanted either
-            self.path.unlink(missing_ok=True)
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self.file.close()  # what it still buffers may not fit; it is not wanted either
+        self.path.unlink(missing_ok=True)
 
 
 class StagedFolder(_Staged):
@@ -162,7 +167,7 @@ class StagedFolder(_Staged):
             _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
         self._check_free()
         os.rename(self.path, self.destination)
-        self._published = True
+        self._ended = True
         os.close(self._lock)
         try:
             sync_folder(self.destination.parent)
@@ -170,11 +175,10 @@ class StagedFolder(_Staged):
             shutil.rmtree(self.destination, ignore_errors=True)
             raise
 
-    def discard(self) -> None:
-        if not self._published:
-            shutil.rmtree(self.path, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                os.close(self._lock)
+    def _remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
 
 
 def sweep(folder: Path) -> list[Path]:

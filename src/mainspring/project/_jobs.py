@@ -59,7 +59,8 @@ class ExportProjectJob(Job[Path]):
         self.overwrite = overwrite
         if os.path.lexists(self.destination) and not overwrite:
             raise ProjectError(
-                f"{self.destination} exists already", hint="give another name, or overwrite=True"
+                f"{self.destination} exists already",
+                hint="give another name, or overwrite it (overwrite=True, --overwrite)",
             )
         if self.destination.is_relative_to(self.root):
             raise ProjectError(

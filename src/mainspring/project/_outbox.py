@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
+import math
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -52,13 +53,13 @@ class Outbox:
 
     def put(self, report: Any, *, id: str | None = None) -> str:
         """Keep a report until it is delivered; its id. A report is a mapping, or a struct or a
-        dataclass such as the `RunReport` that a run returns."""
+        dataclass such as the `RunReport` that a run returns. It arrives with its id as `id`."""
         id = id or uuid.uuid4().hex
         if not id.replace("-", "").replace("_", "").isalnum() or len(id) > 100:
             raise OutboxError(f"{id!r} cannot be a report's id", hint="letters, digits, - and _")
         try:
             plain = msgspec.to_builtins(report, str_keys=True, enc_hook=str)
-            data = msgspec.json.encode({"id": id, **plain})
+            data = msgspec.json.encode({**plain, "id": id})
         except (TypeError, ValueError, OverflowError) as error:
             raise OutboxError(f"report {id} cannot be written as JSON: {error}") from None
         if len(data) > self.most_report_bytes:
@@ -244,6 +245,7 @@ def _number(path: Path) -> int:
 def _seconds(text: str | None) -> float | None:
     """A `Retry-After` in seconds; a date is taken as not said."""
     try:
-        return float(text) if text is not None else None
+        seconds = math.nan if text is None else float(text)
     except ValueError:
         return None
+    return None if math.isnan(seconds) else seconds

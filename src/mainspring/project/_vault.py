@@ -210,7 +210,10 @@ class VaultGetJob(_VaultJob[Path]):
 
     def _check_free(self, path: Path) -> None:
         if os.path.lexists(path) and not self.overwrite:
-            raise VaultError(f"{path} exists already", hint="give another name, or overwrite=True")
+            raise VaultError(
+                f"{path} exists already",
+                hint="give another name, or overwrite it (overwrite=True, --overwrite)",
+            )
 
 
 class VaultPutJob(_VaultJob[Package]):
