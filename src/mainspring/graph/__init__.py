@@ -55,6 +55,31 @@ Failures are `throw EngineError(EngineError::What::overflow, "...")`. Other kind
 from __future__ import annotations
 
 from mainspring.graph import _nodes
+from mainspring.graph._annotations import (
+    CLOCK,
+    LOGGER,
+    NODE,
+    RECORDABLE_STATE,
+    REF,
+    REF_OUT,
+    SCHEDULER,
+    SIGNAL,
+    STATE,
+    TS,
+    TS_OUT,
+    TSB,
+    TSB_OUT,
+    TSD,
+    TSD_OUT,
+    TSL,
+    TSL_OUT,
+    TSS,
+    TSS_OUT,
+    TSW,
+    TSW_OUT,
+    EvaluationClock,
+    EvaluationEngineApi,
+)
 from mainspring.graph._basics import (
     const,
     context,
@@ -78,28 +103,7 @@ from mainspring.graph._errors import (
     WiringError,
 )
 from mainspring.graph._in_scene import GraphSubsystem, attach, runner_step, runner_time
-from mainspring.graph._injectables import (
-    CLOCK,
-    LOGGER,
-    NODE,
-    RECORDABLE_STATE,
-    REF_OUT,
-    SCHEDULER,
-    STATE,
-    TS_OUT,
-    TSB_OUT,
-    TSD_OUT,
-    TSL_OUT,
-    TSS_OUT,
-    TSW_OUT,
-    EvaluationClock,
-    EvaluationEngineApi,
-    GlobalContext,
-    GlobalState,
-    Graph,
-    Node,
-    Traits,
-)
+from mainspring.graph._injectables import GlobalContext, GlobalState, Graph, Node, Traits
 from mainspring.graph._inspect import InputInspection, Inspector, NodeInspection
 from mainspring.graph._live import LiveRecorder, LiveRun, rerun
 from mainspring.graph._names import (
@@ -181,25 +185,17 @@ from mainspring.graph._types import (
     NUMBER_2,
     OUT,
     OUT_1,
-    REF,
     SCALAR,
     SCALAR_1,
     SCALAR_2,
     SCHEMA,
-    SIGNAL,
     SIZE,
     SIZE_1,
     TIME_SERIES_TYPE,
     TIME_SERIES_TYPE_1,
     TIME_SERIES_TYPE_2,
-    TS,
     TS_SCHEMA,
     TS_SCHEMA_1,
-    TSB,
-    TSD,
-    TSL,
-    TSS,
-    TSW,
     V_1,
     V_2,
     WINDOW_SIZE,

@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """CONTEXT parameters: the port they take, and the values a node's function runs inside.
 
 `with port:` publishes a port to what is wired inside, `with port as name:` and
@@ -13,6 +11,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from mainspring.graph._errors import WiringError
@@ -70,7 +69,7 @@ def context_named(name: str) -> WiringPort | None:
 
 def _called(port: WiringPort, name: str) -> bool:
     """Is the port bound to this name (`with port as name:`) where wiring came from?"""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_locals.get(name) is port:
             return True

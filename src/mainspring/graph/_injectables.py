@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """What a node's function may ask for besides its inputs, by annotating a parameter.
 
 `STATE` and `RECORDABLE_STATE` keep things between evaluations; `SCHEDULER`, `CLOCK`, `LOGGER`,

@@ -1,12 +1,9 @@
 """Public names that stand on what the other modules made."""
 
-# Views are kernel types, which a static checker sees through their stubs alone.
-# mypy: disable-error-code="attr-defined,method-assign,assignment"
-
 from __future__ import annotations
 
 import datetime as _dt
-from typing import Any
+from typing import Any, cast
 
 from mainspring._kernel import graph as _k
 from mainspring.graph._injectables import EvaluationEngineApi, Node
@@ -57,8 +54,7 @@ class TimeSeriesReference:
 
 def utc_now() -> _dt.datetime:
     """The wall clock, in UTC and without a time zone, as graphs keep times."""
-    found: _dt.datetime = _k.to_datetime(_k.wall_clock_ns())
-    return found
+    return cast(_dt.datetime, _k.to_datetime(_k.wall_clock_ns()))
 
 
 _TYPES = {"sink": WiringNodeType.SINK_NODE, "source": WiringNodeType.PULL_SOURCE_NODE}
@@ -75,13 +71,20 @@ def _inputs(node: Any) -> dict[str, Any]:
     return dict(zip(names, node.input_views, strict=True))
 
 
-Node.node_type = property(_node_type, doc="What the node is to its graph.")
-Node.inputs = property(_inputs, doc="The node's inputs by name.")
-Node.input = property(_inputs, doc="The node's inputs by name.")
-Node.scalars = property(
-    lambda node: dict(node.description.scalars), doc="What the node was wired with besides inputs."
-)
-EvaluationEngineApi.evaluation_mode = property(
-    lambda api: EvaluationMode.REAL_TIME if api.is_realtime else EvaluationMode.SIMULATION,
-    doc="How time goes in this run.",
-)
+def _scalars(node: Any) -> dict[str, Any]:
+    return dict(node.description.scalars)
+
+
+def _evaluation_mode(api: Any) -> EvaluationMode:
+    return EvaluationMode.REAL_TIME if api.is_realtime else EvaluationMode.SIMULATION
+
+
+# What the kernel's classes have beside what the kernel knows.
+for _owner, _name, _read, _doc in (
+    (Node, "node_type", _node_type, "What the node is to its graph."),
+    (Node, "inputs", _inputs, "The node's inputs by name."),
+    (Node, "input", _inputs, "The node's inputs by name."),
+    (Node, "scalars", _scalars, "What the node was wired with besides inputs."),
+    (EvaluationEngineApi, "evaluation_mode", _evaluation_mode, "How time goes in this run."),
+):
+    setattr(_owner, _name, property(_read, doc=_doc))

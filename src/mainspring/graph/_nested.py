@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Graphs inside graphs: `feedback`, `map_`, `reduce`, `switch_`, `try_except`."""
 
 from __future__ import annotations
@@ -8,10 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
+from mainspring.graph._annotations import TS, TSD
 from mainspring.graph._errors import IncorrectTypeBinding, WiringError
 from mainspring.graph._nodes import Bound, Wirable
 from mainspring.graph._run import NodeError
-from mainspring.graph._signature import is_port, to_port, value_type
+from mainspring.graph._signature import STARS, is_port, to_port, value_type
 from mainspring.graph._types import (
     DEFAULT,
     TIME_SERIES_TYPE,
@@ -27,6 +26,7 @@ from mainspring.graph._types import (
     TSm,
     TsMeta,
     TSSm,
+    _parametrised,
     match,
     scalar_type_of,
     substitute,
@@ -217,9 +217,7 @@ def gather_arguments(
         stars = {p.name: p.star for p in fn.signature.open}
     else:
         for n, parameter in inspect.signature(fn).parameters.items():
-            stars[n] = {parameter.VAR_POSITIONAL: 1, parameter.VAR_KEYWORD: 2}.get(
-                parameter.kind, 0
-            )
+            stars[n] = STARS.get(parameter.kind, 0)
     found: dict[str, Any] = {}
     plain_names = [n for n in names if not stars.get(n)]
     star = next((n for n in names if stars.get(n) == 1), None)
@@ -605,7 +603,8 @@ def _elements(port: WiringPort, scalar: Any) -> WiringPort:
 
     params = [Param("ts", "ts", port.type), Param("_output", "output", None, None)]
     signature = Signature("elements", params, TSDm(int, TSm(scalar)))
-    return PythonNode(elements, "compute_node", signature=signature)(port)
+    made: WiringPort = PythonNode(elements, "compute_node", signature=signature)(port)
+    return made
 
 
 def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associative: bool) -> Any:
@@ -771,14 +770,14 @@ def _common_output(outputs: list[WiringPort | None], what: str) -> Any:
 class TryExceptResult(TimeSeriesSchema, Generic[TIME_SERIES_TYPE]):
     """What `try_except` gives for a graph with a result."""
 
-    exception: TSm(NodeError)
+    exception: TS[NodeError]
     out: TIME_SERIES_TYPE
 
 
 class TryExceptTsdMapResult(TimeSeriesSchema, Generic[K, TIME_SERIES_TYPE]):
     """What `try_except` gives for a `map_`."""
 
-    exception: TSDm(K, TSm(NodeError))
+    exception: TSD[K, TS[NodeError]]
     out: TIME_SERIES_TYPE
 
 
@@ -798,7 +797,7 @@ def try_except(
         if out is None:
             raise WiringError("try_except(map_, ...) needs a function with a result")
         errors = exception_time_series(out, __trace_back_depth__, __capture_values__)
-        tp = TSBm(TryExceptTsdMapResult[out.type.key, out.type])
+        tp = TSBm(_parametrised(TryExceptTsdMapResult, (out.type.key, out.type)))
         return struct(tp, [("exception", errors), ("out", out)])
     arguments = gather_arguments(func, args, kwargs)
     declared = annotations_of(func)
@@ -822,7 +821,7 @@ def try_except(
     inputs = [Input(n, port, False, 0) for n, port in ports.items()]
     finish_captures(nested, inputs)
     result = None if nested.output is None else nested.output.type.dereference()
-    out = TSm(NodeError) if result is None else TSBm(TryExceptResult[result])
+    out = TSm(NodeError) if result is None else TSBm(_parametrised(TryExceptResult, result))
     node = WiringNode(
         f"try_except({name_of(func)})",
         "box",

@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """The decorators: `graph`, `compute_node`, `sink_node`, `generator`, `push_queue`, `operator`.
 
 A decorated function is a `Wirable`: calling it while a graph is wired resolves the types of the
@@ -743,7 +741,8 @@ def as_result(out: Any, want: Any, name: str) -> WiringPort:
         raise IncorrectTypeBinding(
             f"graph {name} declares {type_name(want)} but returns {type_name(out.type)}: {problem}"
         ) from None
-    return out
+    port: WiringPort = out
+    return port
 
 
 # --- operators ---------------------------------------------------------------------------------

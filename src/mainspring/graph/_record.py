@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,untyped-decorator,type-var"
 """Recording time series in memory, replaying them, comparing them.
 
     >>> from mainspring.graph import TS, GlobalState, graph
@@ -25,8 +23,9 @@ import enum
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mainspring.graph._annotations import EvaluationClock, EvaluationEngineApi
 from mainspring.graph._errors import GraphError
-from mainspring.graph._injectables import EvaluationClock, EvaluationEngineApi, GlobalState
+from mainspring.graph._injectables import GlobalState
 from mainspring.graph._nodes import generator, graph, operator, sink_node
 from mainspring.graph._run import MIN_TD
 from mainspring.graph._types import OUT, TIME_SERIES_TYPE

@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Running: from a graph function to ticks.
 
 `run_graph` wires, starts, evaluates until the end, stops and disposes, in that order, and stops
@@ -73,7 +71,7 @@ class NodeError(CompoundScalar):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeError) and str(self) == str(other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # equal by text, and text may change
 
 
 def _make_node_error(
@@ -235,10 +233,11 @@ class GraphConfiguration:
             else EvaluationMode(str(run_mode).lower())
         )
         realtime = self.run_mode is EvaluationMode.REAL_TIME
+        first: Any = _k.to_datetime(_k.wall_clock_ns()) if realtime else MIN_ST
         if start_time is None:
-            start_time = _k.to_datetime(_k.wall_clock_ns()) if realtime else MIN_ST
+            start_time = first
         if isinstance(start_time, _dt.timedelta):
-            start_time = (_k.to_datetime(_k.wall_clock_ns()) if realtime else MIN_ST) + start_time
+            start_time = first + start_time
         if end_time is None:
             end_time = MAX_ET
         elif isinstance(end_time, _dt.timedelta):

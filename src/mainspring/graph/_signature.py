@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Signatures: what a node, graph or operator takes, and how a call's types are resolved.
 
 Resolution goes in a fixed order: types given in brackets, then ports, then Python values given
@@ -50,6 +48,8 @@ from mainspring.graph._types import _scalar as parse_scalar
 from mainspring.graph._wiring import WiringPort, const_of, tsb_from_ts, tsl_from_ts
 
 MISSING: Any = inspect.Parameter.empty
+STARS: Mapping[Any, int] = {inspect.Parameter.VAR_POSITIONAL: 1, inspect.Parameter.VAR_KEYWORD: 2}
+"""How many stars stand before a parameter that has any."""
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ def parse_signature(fn: Callable[..., Any], *, needs_types: bool = True) -> Sign
         tp = hints.get(parameter.name, MISSING)
         default_variable = default_variable or (None if tp is MISSING else _find_default(tp))
         tp = _unmark(tp)
-        star = {parameter.VAR_POSITIONAL: 1, parameter.VAR_KEYWORD: 2}.get(parameter.kind, 0)
+        star = STARS.get(parameter.kind, 0)
         common = {
             "default": parameter.default,
             "star": star,
@@ -278,8 +278,8 @@ def gather(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         given[p.name] = value
     extra: dict[str, Any] = {}
     for name, value in kwargs.items():
-        p = signature.by_name.get(name)
-        if p is None or p.star == 2:
+        named = signature.by_name.get(name)
+        if named is None or named.star == 2:
             if signature.kwstar is None:
                 raise ArgumentError(f"{signature.name} has no parameter {name!r}", signature)
             extra[name] = value
@@ -575,8 +575,8 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
                     match(element, value_type(v, element), bindings)
                     break
             element = substitute(element, bindings)
-        tp = TSLm(element, Size[len(value)])
-        return _structure(lambda: tsl_from_ts(*value, tp=tp, element_type=element), tp, make)
+        whole = TSLm(element, Size[len(value)])
+        return _structure(lambda: tsl_from_ts(*value, tp=whole, element_type=element), whole, make)
     if isinstance(inner, TSBm) and isinstance(value, Mapping) and (p.star or has_port(value)):
         if isinstance(inner.args[0], TypeVar):
             from mainspring.graph._types import make_schema
@@ -666,7 +666,7 @@ def value_type(value: Any, want: Any) -> Any:
 def _value_scalar(value: Any, want: Any) -> Any:
     if want is float and type(value) is int:
         return float
-    if isinstance(want, type) and not isinstance(want, TypeVar):
+    if isinstance(want, type):
         try:
             if isinstance(value, want) and not (type(value) is bool and want is int):
                 return want
@@ -700,7 +700,7 @@ def _match_scalar(signature: Signature, p: Param, value: Any, bindings: Bindings
     for item in items:
         if callable(item) and _wants_callable(pattern):
             continue
-        if isinstance(pattern, type) and not isinstance(pattern, TypeVar):
+        if isinstance(pattern, type):
             try:
                 if isinstance(item, pattern) and not (type(item) is bool and pattern is int):
                     continue

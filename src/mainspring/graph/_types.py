@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Time-series types: what stands in annotations, and how types with variables are resolved.
 
 `TS[int]`, `TSD[str, TS[float]]` and the like are instances of `TsMeta`: immutable, interned by
@@ -86,7 +84,8 @@ class TsMeta:
         """The type with no REF in it."""
         if self._stripped is None:
             self._stripped = self.rebuild(_dereference)
-        return self._stripped
+        stripped: TsMeta = self._stripped
+        return stripped
 
     @property
     def has_reference(self) -> bool:
@@ -108,7 +107,8 @@ def _dereference(arg: Any) -> Any:
 
 def _kernel_scalar(scalar: Any) -> Any:
     """The class a scalar is checked against at run time, or None for no check."""
-    if isinstance(scalar, type) and not isinstance(scalar, _pytypes.GenericAlias):
+    # `list[int]` has an origin, and calls itself an instance of type.
+    if isinstance(scalar, type) and get_origin(scalar) is None:
         return None if scalar in (object, enum.Enum) else scalar
     origin = get_origin(scalar)
     if origin in (tuple, list, frozenset):
@@ -143,9 +143,15 @@ class TSLm(TsMeta):
     def size(self) -> Any:
         return self.args[1]
 
+    def from_ts(self, *args: Any, **kwargs: Any) -> Any:
+        """A list of this type from the ports of its elements."""
+        from mainspring.graph._wiring import tsl_from_ts
+
+        return tsl_from_ts(*args, tp=self, **kwargs)
+
     def _make_kernel(self) -> Any:
         size = self.args[1]
-        count = size.SIZE if isinstance(size, type) and size.SIZE else 0
+        count = size.SIZE if isinstance(size, _SizeMeta) and size.SIZE else 0
         return _k.ts_type("TSL", children=[self.args[0].kernel()], size=count)
 
 
@@ -166,6 +172,12 @@ class TSDm(TsMeta):
 
     def key_set(self) -> TsMeta:
         return TSSm(self.args[0])
+
+    def from_ts(self, *args: Any, **kwargs: Any) -> Any:
+        """A dictionary of this type from the ports of its keys."""
+        from mainspring.graph._wiring import tsd_from_ts
+
+        return tsd_from_ts(self, *args, **kwargs)
 
     def _make_kernel(self) -> Any:
         return _k.ts_type(
@@ -199,7 +211,8 @@ class REFm(TsMeta):
         return (self.args[0],)
 
     def dereference(self) -> TsMeta:
-        return _dereference(self.args[0])
+        inner: TsMeta = _dereference(self.args[0])
+        return inner
 
     def _make_kernel(self) -> Any:
         inner = self.args[0]
@@ -264,6 +277,12 @@ class TSBm(TsMeta):
         if not isinstance(args[0], TypeVar):
             self._hash = hash((TSBm, tuple(schema_fields(args[0]))))
 
+    def from_ts(self, *args: Any, **kwargs: Any) -> Any:
+        """A bundle of this type from the ports of its fields."""
+        from mainspring.graph._wiring import tsb_from_ts
+
+        return tsb_from_ts(self, *args, **kwargs)
+
     def _make_kernel(self) -> Any:
         items = self.fields
         return _k.ts_type(
@@ -316,6 +335,9 @@ def type_name(tp: Any) -> str:
 
 
 class _SizeMeta(type):
+    SIZE: int | None
+    TIME: _dt.timedelta | None
+
     def __eq__(cls, other: object) -> bool:
         return isinstance(other, _SizeMeta) and cls._same() == other._same()
 
@@ -328,6 +350,20 @@ class _SizeMeta(type):
     def __repr__(cls) -> str:
         return cls.__name__
 
+    def __getitem__(cls, item: Any) -> Any:
+        if isinstance(item, TypeVar):
+            return item
+        made = Size._made.get((cls, item))
+        if made is None:
+            time = item if isinstance(item, _dt.timedelta) else None
+            made = _SizeMeta(
+                f"{cls.__name__}[{item}]",
+                (cls,),
+                {"SIZE": int(item) if time is None else None, "TIME": time, "FIXED_SIZE": True},
+            )
+            Size._made[(cls, item)] = made
+        return made
+
 
 class Size(metaclass=_SizeMeta):
     """`Size[2]`: how long a TSL, or a window in ticks, is. Bare `Size` leaves it open."""
@@ -336,20 +372,6 @@ class Size(metaclass=_SizeMeta):
     TIME: _dt.timedelta | None = None
     FIXED_SIZE = False
     _made: dict[Any, type] = {}
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        if isinstance(item, TypeVar):
-            return item
-        made = Size._made.get((cls, item))
-        if made is None:
-            time = item if isinstance(item, _dt.timedelta) else None
-            made = type(cls)(
-                f"{cls.__name__}[{item}]",
-                (cls,),
-                {"SIZE": int(item) if time is None else None, "TIME": time, "FIXED_SIZE": True},
-            )
-            Size._made[(cls, item)] = made
-        return made
 
 
 class WindowSize(Size):
@@ -466,8 +488,9 @@ def schema_fields(schema: Any) -> dict[str, Any]:
             made = {}
             for base in reversed(schema.__mro__):
                 names = base.__dict__.get("__annotations__")
-                if base.__dict__.get("__made_fields__") is not None:
-                    made.update(base.__made_fields__)
+                own = base.__dict__.get("__made_fields__")
+                if own is not None:
+                    made.update(own)
                 elif names and base is not TimeSeriesSchema and issubclass(base, TimeSeriesSchema):
                     hints = resolve_hints(base)
                     made.update({n: parse_ts(hints[n], f"{schema.__name__}.{n}") for n in names})
@@ -479,8 +502,10 @@ def resolve_hints(
     target: Any, local: dict[str, Any] | None = None, own: bool = False
 ) -> dict[str, Any]:
     """The annotations of a function or class (`own`: not those it inherits), strings evaluated."""
-    source = target.__dict__ if own else {"__annotations__": getattr(target, "__annotations__", 0)}
-    raw = dict(source.get("__annotations__") or {})
+    source: Mapping[str, Any] = (
+        target.__dict__ if own else {"__annotations__": getattr(target, "__annotations__", 0)}
+    )
+    raw: dict[str, Any] = dict(source.get("__annotations__") or {})
     if not any(isinstance(v, str) for v in raw.values()):
         return raw
     import sys
@@ -495,7 +520,7 @@ def resolve_hints(
             except ValueError:
                 continue
     scope.update(local or {})
-    frame = sys._getframe(1)
+    frame: _pytypes.FrameType | None = sys._getframe(1)
     while frame is not None:  # names of an enclosing function that are only used in annotations
         for name, value in frame.f_locals.items():
             scope.setdefault(name, value)
@@ -515,7 +540,7 @@ def resolve_hints(
 
 def make_schema(items: Mapping[str, Any], name: str = "Schema", scalar_type: Any = None) -> Any:
     """A bundle schema from fields."""
-    made = type(name, (TimeSeriesSchema,), {"__made_fields__": dict(items)})
+    made: Any = type(name, (TimeSeriesSchema,), {"__made_fields__": dict(items)})
     made.__scalar_type__ = scalar_type
     return made
 
@@ -680,33 +705,6 @@ class TSB(_Structure):
         return tsb_from_ts(None, *args, **kwargs)
 
 
-def _tsb_from(self: TSBm, *args: Any, **kwargs: Any) -> Any:
-    from mainspring.graph._wiring import tsb_from_ts
-
-    return tsb_from_ts(self, *args, **kwargs)
-
-
-TSBm.from_ts = _tsb_from
-
-
-def _tsl_from(self: TSLm, *args: Any, **kwargs: Any) -> Any:
-    from mainspring.graph._wiring import tsl_from_ts
-
-    return tsl_from_ts(*args, tp=self, **kwargs)
-
-
-TSLm.from_ts = _tsl_from
-
-
-def _tsd_from(self: TSDm, *args: Any, **kwargs: Any) -> Any:
-    from mainspring.graph._wiring import tsd_from_ts
-
-    return tsd_from_ts(self, *args, **kwargs)
-
-
-TSDm.from_ts = _tsd_from
-
-
 class TSD(_Structure):
     """`TSD[str, TS[float]]`: a time series for each key."""
 
@@ -802,7 +800,8 @@ def _intern(cls: Any, args: tuple[Any, ...]) -> TsMeta:
             found = _interned[(cls, args)] = cls(*args)
         return found
     except TypeError:
-        return cls(*args)
+        made: TsMeta = cls(*args)
+        return made
 
 
 # --- type variables ----------------------------------------------------------------------------
@@ -900,7 +899,7 @@ def _scalar(tp: Any) -> Any:
             inner = tuple(a if a is Ellipsis else _scalar(a) for a in args)
             return origin[inner] if inner else origin
         if origin is collections.abc.Mapping:
-            return Mapping[tuple(_scalar(a) for a in args)]
+            return origin[tuple(_scalar(a) for a in args)]
         if origin is typing.Union or origin is _pytypes.UnionType:
             return tp
     return tp
@@ -1119,9 +1118,10 @@ def scalar_type_of(value: Any) -> Any:
         inner = [scalar_type_of(item) for item in value]
         if not inner:
             return kind
-        if all(tp == inner[0] for tp in inner):
-            return tuple[inner[0], ...] if kind is tuple else list[inner[0]]
-        return tuple[tuple(inner)] if kind is tuple else list[object]
+        first = inner[0]
+        if all(tp == first for tp in inner):
+            return kind[(first, ...) if kind is tuple else first]
+        return kind[tuple(inner) if kind is tuple else object]
     if kind in (set, frozenset, SetDeltaType()):
         inner = [scalar_type_of(item) for item in value]
         base = frozenset
@@ -1131,7 +1131,7 @@ def scalar_type_of(value: Any) -> Any:
             return dict
         keys = _common([scalar_type_of(k) for k in value])
         values = _common([scalar_type_of(v) for v in value.values()])
-        return dict[keys, values]
+        return dict[keys, values]  # type: ignore[valid-type]  # a type that is made here
     if isinstance(value, (type, TsMeta)):
         return type
     return kind

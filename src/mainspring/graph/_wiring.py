@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Wiring: ports, the graph under construction, and how it becomes a description.
 
 A `WiringPort` is one end of an edge: a node that is being wired, a path into its output, a type.
@@ -284,7 +282,8 @@ class WiringPort:
         node, port = self.node, self
         # A structure put together here is looked through: the edge goes to the part itself.
         if isinstance(node, WiringNode) and node.code == "struct" and not self.path:
-            return node.inputs[index].port
+            part: WiringPort = node.inputs[index].port
+            return part
         port = plain(self)
         return WiringPort(port.node, (*port.path, index), tp)
 
@@ -292,7 +291,8 @@ class WiringPort:
         """The child that a step of a path leads to."""
         tp = self.type.dereference()
         if step == KEY_SET:
-            return self.key_set
+            keys: WiringPort = self.key_set
+            return keys
         return self.child(step, tp.element if isinstance(tp, TSLm) else tp.children()[step])
 
     def children(self) -> list[tuple[Any, WiringPort]]:
@@ -480,9 +480,11 @@ def _syntax() -> None:
             return port_operator(name, self)
 
         setattr(WiringPort, f"__{dunder}__", unary)
-    WiringPort.__round__ = lambda self, n=None: port_operator(
-        "round_", self, *([] if n is None else [n])
-    )
+
+    def rounded(self: Any, n: Any = None) -> Any:
+        return port_operator("round_", self, *([] if n is None else [n]))
+
+    setattr(WiringPort, "__round__", rounded)  # noqa: B010  # as the others, by name
 
 
 _syntax()

@@ -1,5 +1,3 @@
-# Types of time series are values here, which a static checker cannot follow.
-# mypy: disable-error-code="attr-defined,misc,valid-type,no-any-return,assignment,call-overload,redundant-expr,name-defined,unreachable,arg-type,index,operator,method-assign,no-redef,union-attr,return-value"
 """Testing nodes and graphs: `eval_node` gives inputs cycle by cycle and returns the output so.
 
 >>> from mainspring.graph import TS, compute_node
@@ -34,6 +32,7 @@ from mainspring.graph._signature import Param, Signature, gather, is_port, value
 from mainspring.graph._types import (
     MatchError,
     SIGNALm,
+    TimeSeries,
     TSBm,
     TSDm,
     TSLm,
@@ -147,7 +146,8 @@ def _as_time(given: Any, otherwise: _dt.datetime, start: _dt.datetime) -> _dt.da
         return otherwise
     if isinstance(given, _dt.timedelta):
         return start + given
-    return given
+    time: _dt.datetime = given
+    return time
 
 
 def _by_cycle(ticks: list[Any], start: _dt.datetime, length: int) -> list[Any] | None:
@@ -397,6 +397,4 @@ def _told_by(values: list[Any], pattern: Any, name: str) -> Any:
     return first
 
 
-_ANY = TypeVar(
-    "_ANY", bound=__import__("mainspring.graph._types", fromlist=["TimeSeries"]).TimeSeries
-)
+_ANY = TypeVar("_ANY", bound=TimeSeries)

@@ -11,22 +11,30 @@ from typing import Any
 
 from mainspring._kernel.graph import make_reference
 from mainspring.errors import nearest
+from mainspring.graph._annotations import (
+    CLOCK,
+    LOGGER,
+    REF,
+    SCHEDULER,
+    SIGNAL,
+    STATE,
+    TS,
+    TS_OUT,
+    TSB,
+    TSD,
+    TSD_OUT,
+    TSL,
+    TSS,
+    TSS_OUT,
+    TSW,
+    EvaluationEngineApi,
+)
 from mainspring.graph._basics import (
     const,
 )
 from mainspring.graph._errors import (
     NoOverloadError,
     WiringError,
-)
-from mainspring.graph._injectables import (
-    CLOCK,
-    LOGGER,
-    SCHEDULER,
-    STATE,
-    TS_OUT,
-    TSD_OUT,
-    TSS_OUT,
-    EvaluationEngineApi,
 )
 from mainspring.graph._nodes import (
     Operator,
@@ -57,21 +65,13 @@ from mainspring.graph._types import (
     K_1,
     NUMBER,
     OUT,
-    REF,
     SCALAR,
-    SIGNAL,
     SIZE,
     TIME_SERIES_TYPE,
     TIME_SERIES_TYPE_1,
     TIME_SERIES_TYPE_2,
-    TS,
     TS_SCHEMA,
     TS_SCHEMA_1,
-    TSB,
-    TSD,
-    TSL,
-    TSS,
-    TSW,
     WINDOW_SIZE,
     WINDOW_SIZE_MIN,
     CompoundScalar,
