@@ -41,26 +41,47 @@ void on_sigint(int) {
     if (interrupts > 1) PyErr_SetInterrupt();
 }
 
+// Holds Ctrl-C while it lives. No note is ever lost: what nobody asked for goes to Python at the
+// end, and what Python had noted before comes first. A run inside a callback of another finds it
+// held already.
 class Interruptible {
 public:
-    explicit Interruptible(bool wanted) : wanted_(wanted) {
+    explicit Interruptible(bool wanted) : wanted_(wanted && !held) {
         if (!wanted_) return;
+        held = true;
         interrupts = 0;
         struct sigaction action {};
         action.sa_handler = on_sigint;
         sigemptyset(&action.sa_mask);
         sigaction(SIGINT, &action, &old_);
+        if (PyErr_CheckSignals() != 0) {
+            release();
+            throw nb::python_error();
+        }
     }
     ~Interruptible() {
-        if (!wanted_) return;
-        sigaction(SIGINT, &old_, nullptr);
-        interrupts = 0;
+        if (wanted_) release();
     }
     Interruptible(const Interruptible&) = delete;
     Interruptible& operator=(const Interruptible&) = delete;
 
+    /// Whether Ctrl-C came; who asks has to act on it.
+    [[nodiscard]] bool came() noexcept {
+        seen_ = interrupts;
+        return seen_ != 0;
+    }
+
 private:
+    void release() noexcept {
+        sigaction(SIGINT, &old_, nullptr);
+        if (interrupts > seen_) PyErr_SetInterrupt();
+        interrupts = 0;
+        held = false;
+    }
+
+    static inline bool held = false;  // signals are the main thread's alone
     bool wanted_;
+    std::sig_atomic_t seen_ = 0;
     struct sigaction old_ {};
 };
 
@@ -108,10 +129,12 @@ nb::tuple run(PyTimeline& self, std::int64_t until, std::int64_t leave, std::uin
     limits.sim_anchor = sim_anchor;
     limits.measure_every = measure_every;
     self.stop_asked = false;
-    const Interruptible interruptible(catch_interrupt);
+    Interruptible interruptible(catch_interrupt);
     const PreciseSleep precise(paced && self.sleep == nullptr);
     PyHost host{self};
-    const Outcome out = self.engine.run(limits, host);
+    Outcome out = self.engine.run(limits, host);
+    // Ctrl-C inside the last instant there was time for: nobody else would hear of it.
+    if (interruptible.came() && out.ending != Ending::failed) out.ending = Ending::interrupted;
     PyObject* error = take_error();
     const nb::object raised = error == nullptr ? nb::none() : nb::steal(error);
     const nb::object failed =
@@ -304,11 +327,11 @@ void bind_clock(nb::module_& m) {
         .def(
             "sleep_until",
             [](PyTimeline& self, std::int64_t wall_ns, bool catch_interrupt) {
-                const Interruptible interruptible(catch_interrupt);
+                Interruptible interruptible(catch_interrupt);
                 const PreciseSleep precise(self.sleep == nullptr);
                 const bool whole = PyHost{self}.sleep_until(wall_ns);
                 if (PyErr_Occurred() != nullptr) throw nb::python_error();
-                return whole;
+                return whole && !interruptible.came();
             },
             "wall_ns"_a, "catch_interrupt"_a = false, "Sleeps without the GIL; False when interrupted.")
         // -- hooks and watching

@@ -13,6 +13,7 @@ import pytest
 from mainspring.clock import (
     CallbackError,
     ClockError,
+    FixedLoop,
     Inbox,
     InboxFullError,
     InboxRouteError,
@@ -95,11 +96,75 @@ class TestACallbackThatRaises:
         assert isinstance(registration.error, Broken)
 
     def test_a_free_update_is_named_too(self) -> None:
-        """An exception in a free update says which one."""
+        """An exception in a free update says which one; the simulation is whole and may go on."""
         time = TimeManager()
-        time.register_free(lambda _: 1 / 0, name="overlay")
-        with pytest.raises(CallbackError, match="'overlay' raised ZeroDivisionError"):
+        overlay = time.register_free(lambda _: 1 / 0, name="overlay")
+        with pytest.raises(CallbackError, match=r"free update 'overlay' raised Zero.*\n.*frame 0"):
             time.frame(1)
+        assert time.failure is None
+        overlay.remove()
+        assert time.frame(1).instants == 1
+
+    def test_a_free_update_may_be_disabled_instead(self) -> None:
+        """With on_error="disable" it is switched off, its error is kept, and the frame goes on."""
+        time = TimeManager()
+        overlay = time.register_free(lambda _: 1 / 0, on_error="disable")
+        assert time.frame(1).instants == 1
+        assert not overlay.enabled
+        assert isinstance(overlay.error, ZeroDivisionError)
+        time.frame(1)
+
+    def test_one_that_removed_itself_is_named_all_the_same(self) -> None:
+        """What a callback did before it raised hides nothing of who it was."""
+        time = TimeManager()
+
+        def leave(context) -> None:  # type: ignore[no-untyped-def]
+            place.remove()
+            raise Broken("gone")
+
+        place = time.register(leave, name="leaver")
+        with pytest.raises(CallbackError, match="callback 'leaver' raised Broken") as caught:
+            time.advance(instants=1)
+        assert caught.value.runner == "Robot"
+
+    def test_what_it_asked_for_before_holds_after_a_reset(self) -> None:
+        """Registrations and runners asked for in a broken instant are neither lost nor half there."""
+        ran: list[str] = []
+        time = TimeManager()
+
+        def ask(context) -> None:  # type: ignore[no-untyped-def]
+            place.remove()
+            time.runners.add("IMU", 500)
+            time.register(lambda _: ran.append("new"), runner="IMU", name="new")
+            old.priority = -5
+            raise Broken("after asking")
+
+        place = time.register(ask)
+        old = time.register(lambda _: ran.append("old"), priority=1, name="old")
+        with pytest.raises(CallbackError):
+            time.advance(instants=1)
+        assert [r.name for r in time.registrations] == ["old", "new"]
+        time.reset()
+        time.advance(instants=1)
+        assert ran == ["old", "new"]
+        assert [row.name for row in time.execution_order()] == ["old", "new"]
+
+    def test_an_input_and_an_observer_are_named(self) -> None:
+        """When no callback raised, the error names the input, or the observer's method."""
+        time = TimeManager(name="cell")
+        time.inbox.route("intent", lambda given: 1 / 0)
+        time.inbox.put("intent", {}, source="client 7")
+        with pytest.raises(CallbackError, match="input 1 of kind 'intent' from 'client 7'"):
+            time.advance(instants=1)
+
+        class Watcher:
+            def end_instant(self, time_ns: int) -> None:
+                raise Broken("no disk")
+
+        time = TimeManager()
+        time.observers.add(Watcher())
+        with pytest.raises(CallbackError, match=r"observer .*Watcher\.end_instant raised Broken"):
+            time.advance(instants=1)
 
 
 class TestMisuse:
@@ -140,6 +205,57 @@ class TestMisuse:
         assert isinstance(caught[0], OwnerThreadError)
         assert "intruder" in str(caught[0])
         assert "inbox.put" in str(caught[0])
+
+    @pytest.mark.parametrize("touch", ["advance", "run", "frame", "skip_to"])
+    def test_advancing_from_inside_a_free_update(self, touch: str) -> None:
+        """A free update looks: advancing from it is an error, and not a frame inside a frame."""
+        time = TimeManager()
+        time.register_free(lambda _: getattr(time, touch)(1))
+        with pytest.raises(CallbackError) as caught:
+            time.frame(1)
+        assert isinstance(caught.value.__cause__, NestedAdvanceError)
+        assert "look, never touch" in str(caught.value.__cause__)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            lambda time: time.advance(ns=1.5),
+            lambda time: time.advance(instants=True),
+            lambda time: time.advance(instants=2**70),
+            lambda time: time.advance(steps=2.0),
+            lambda time: time.advance("1e999999999s"),
+            lambda time: time.advance("_"),
+            lambda time: time.run(1e12),
+            lambda time: time.frame(1.5),
+            lambda time: time.frame(2**80),
+            lambda time: time.request_wakeup(2**63),
+            lambda time: time.request_wakeup(1e9),
+            lambda time: time.boundaries(1.5),
+            lambda time: time.skip_to(2**80),
+            lambda time: setattr(time, "frame_budget_ns", 0),
+            lambda time: setattr(time, "max_frame_delta_ns", 0.5),
+            lambda time: setattr(time, "frame_rate", "often"),
+            lambda time: time.runners.add(5, 50),
+            lambda time: time.runners["Robot", 1],
+            lambda time: time.runners[True],
+            lambda time: time.register(lambda _: None, name=7),
+            lambda time: setattr(time.register_free(lambda _: None), "priority", "first"),
+            lambda time: setattr(time.inbox, "capacity", 0),
+            lambda time: time.observers.add(3),
+            lambda time: TimeManager(runners=()),
+            lambda time: FixedLoop(lambda ts: None, max_steps_per_frame=0),
+            lambda time: FixedLoop(lambda ts: None, max_frame_delta=-1.0),
+            lambda time: FixedLoop(lambda ts: None).frame(float("nan")),
+        ],
+    )
+    def test_a_wrong_value_is_refused_at_the_door(self, wrong) -> None:  # type: ignore[no-untyped-def]
+        """Every one is one of our errors, in our words, and leaves the clock as it was."""
+        time = TimeManager()
+        before = time.save()
+        with pytest.raises(ClockError) as caught:
+            wrong(time)
+        assert "incompatible function arguments" not in str(caught.value)
+        assert time.save() == before
 
     def test_a_ninth_runner(self) -> None:
         """Eight runners are the most."""
@@ -273,6 +389,77 @@ class TestCtrlC:
         assert ran == [0, 1, 2]
         assert time.advance(steps=1, runner="Robot").steps["Robot"] == 1
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    @pytest.mark.parametrize(
+        "advance",
+        [
+            lambda time: time.advance(instants=1),
+            lambda time: time.advance(ns=1),
+            lambda time: time.advance(steps=1, runner="Robot"),
+            lambda time: time.frame(1),
+        ],
+    )
+    def test_is_heard_in_the_last_instant_there_is_time_for(self, advance) -> None:  # type: ignore[no-untyped-def]
+        """A loop of small advances ends as well: the instant is whole, then it is raised."""
+        ran: list[str] = []
+        time = TimeManager()
+        time.register(lambda _: os.kill(os.getpid(), signal.SIGINT))
+        time.register(lambda _: ran.append("after"), priority=1)
+        time.register_free(lambda _: ran.append("free"), "PostExport")
+        with pytest.raises(KeyboardInterrupt):
+            advance(time)
+        assert ran[0] == "after"
+        assert time.instants == 1
+        assert time.failure is None
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_ends_a_run_whose_every_frame_has_one_instant(self) -> None:
+        """A callback that takes longer than a frame leaves no later instant to hear it in."""
+        time = TimeManager(runners=(("Slow", 50),))
+        wall = [0]
+        time.use_wall(lambda: wall[0], lambda until: wall.__setitem__(0, max(wall[0], until)))
+        steps: list[int] = []
+
+        def press(context) -> None:  # type: ignore[no-untyped-def]
+            wall[0] += 1_000_000_000
+            steps.append(context.step)
+            if context.step == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        time.register(press, runner="Slow")
+        assert time.run(seconds=10).reason is RunEnd.INTERRUPTED
+        assert steps == [0, 1, 2]
+
+    def test_is_not_lost_when_a_callback_advances_another_clock(self) -> None:
+        """A press before the inner advance is heard there, and not wiped away by it."""
+        inner, outer = TimeManager(), TimeManager()
+
+        def press(context) -> None:  # type: ignore[no-untyped-def]
+            os.kill(os.getpid(), signal.SIGINT)
+            inner.advance(seconds=1)
+
+        outer.register(press)
+        with pytest.raises(KeyboardInterrupt):
+            outer.advance(seconds=1)
+        assert inner.instants == 0
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_a_handler_of_the_users_that_raises_in_a_sleep_breaks_no_instant(self) -> None:
+        """What another signal's handler raises comes out between two instants."""
+        time = TimeManager()
+
+        def alarm(number: int, frame: object) -> None:
+            raise Broken("time is up")
+
+        def sleep(until: int) -> None:
+            if time.instants == 3:
+                alarm(0, None)
+
+        time.use_wall(lambda: 0, sleep)
+        with pytest.raises(Broken, match="time is up"):
+            time.run(seconds=1)
+        assert time.failure is None
+        assert time.instants == 3
 
 
 class TestLifetimes:

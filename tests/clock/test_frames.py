@@ -197,3 +197,55 @@ def test_a_mode_may_be_assigned_by_name() -> None:
     assert time.mode is TimeMode.GAME_REALTIME
     with pytest.raises(ClockError, match="no time mode"):
         time.mode = "warp"  # type: ignore[assignment]
+
+
+def test_free_updates_follow_a_priority_that_changes() -> None:
+    """Assigning a free update's priority or phase moves it from the next free phase on."""
+    ran: list[str] = []
+    time = TimeManager()
+    first = time.register_free(lambda _: ran.append("a"))
+    time.register_free(lambda _: ran.append("b"), priority=1)
+    time.frame(0)
+    first.priority = 2
+    time.frame(0)
+    first.phase = FreePhase.POST_EXPORT
+    time.register(lambda _: ran.append("step"))
+    time.frame(1)
+    assert ran == ["a", "b", "b", "a", "b", "step", "a"]
+
+
+def test_a_mode_set_during_a_run_counts_from_the_next_frame() -> None:
+    """A run that is told to hurry no longer waits; told to pace itself, it waits from there on."""
+    time = TimeManager()
+    wall = Wall(time)
+    start = wall.now
+    begun: list[tuple[int, int]] = []
+
+    def switch(context) -> None:  # type: ignore[no-untyped-def]
+        begun.append((context.time, wall.now - start))
+        if context.time == 1_000_000_000:
+            time.mode = TimeMode.SIM_HIGH_PERFORMANCE
+        if context.time == 5_000_000_000:
+            time.mode = TimeMode.SIM_REALTIME
+            time.stop()
+
+    time.register(switch)
+    time.run(seconds=10)
+    assert begun[50] == (1_000_000_000, 1_000_000_000)
+    assert all(real < 1_020_000_000 for sim, real in begun[51:])
+    assert begun[-1][0] == 5_000_000_000
+    assert time.run(seconds=1).wall_ns == 1_000_000_000
+
+
+def test_a_runner_that_takes_anothers_id_in_a_frame_has_its_own_steps() -> None:
+    """A report counts the steps of the runners there are, and none below zero."""
+    time = TimeManager()
+    time.frame(100_000_000)
+
+    def replace(context) -> None:  # type: ignore[no-untyped-def]
+        if "Capture" in time.runners:
+            time.runners.remove("Capture")
+            time.runners.add("Lidar", 100)
+
+    time.register(replace)
+    assert time.frame(100_000_000).steps == {"Robot": 5, "Lidar": 9}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 from mainspring.clock import (
@@ -142,6 +144,8 @@ class TestRates:
             ("29.97", Fraction(2997, 100)),
             ("30000/1001", Fraction(30000, 1001)),
             (Fraction(1, 3), Fraction(1, 3)),
+            (np.float32(29.97), Fraction(2997, 100)),
+            (np.int64(50), Fraction(50)),
         ],
     )
     def test_are_taken_as_written(self, given: object, exact: Fraction) -> None:
@@ -149,8 +153,12 @@ class TestRates:
         assert Rate(given).hertz == exact  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(
-        "given", [0, -1, float("nan"), float("inf"), "fast", None, True, 1_000_000_001, "1/0"]
-    )
+        "given",
+        [
+            0, -1, float("nan"), float("inf"), "fast", None, True, 1_000_000_001, "1/0",
+            "1e999999999", "1e-999999999", np.array([1, 2]), np.bool_(True),
+        ],
+    )  # fmt: skip
     def test_refuses_what_no_runner_can_have(self, given: object) -> None:
         """Zero, negative, not a number and above 1 GHz are refused."""
         with pytest.raises(RateError):
@@ -198,3 +206,50 @@ class TestRegistrations:
             (20_000_000, "first"),
             (20_000_000, "third"),
         ]
+
+    def test_one_made_changed_and_removed_inside_an_instant_was_never_there(
+        self, time: TimeManager
+    ) -> None:
+        """Whatever is asked of a registration that never took effect, nothing is left of it."""
+
+        def make_and_drop(context: object) -> None:
+            place = time.register(lambda _: None, name="short")
+            place.move(runner="Capture", phase="export", priority=5)
+            place.enabled = False
+            place.remove()
+
+        time.register(make_and_drop, name="maker")
+        time.advance(instants=2)
+        assert [row.name for row in time.execution_order()] == ["maker"]
+
+    def test_a_runner_goes_when_all_were_moved_off_it_a_moment_ago(self, time: TimeManager) -> None:
+        """Inside an instant a runner counts as used by those who will be on it afterwards."""
+        ran: list[tuple[int, str]] = []
+
+        def change(context: Any) -> None:
+            ran.append((context.time, context.runner.name))
+            if context.time == 0:
+                place.runner = time.runners["Capture"]
+                with pytest.raises(RunnerError, match="'Capture' still runs mover"):
+                    time.runners.remove("Capture")
+                time.runners.remove("Robot")
+                assert "mover" in time.statistics().callbacks
+
+        place = time.register(change, name="mover")
+        time.advance(ns=66_000_000)
+        assert ran == [(0, "Robot"), (33_333_333, "Capture")]
+        assert [r.name for r in time.runners] == ["Capture"]
+
+    def test_a_removed_one_is_listed_until_its_instant_is_over(self, time: TimeManager) -> None:
+        """What shows and what runs change at the same moment."""
+        seen: list[list[str]] = []
+
+        def look(context: object) -> None:
+            if place.callback is not None:
+                place.remove()
+            seen.append([r.name for r in time.registrations])
+
+        time.register(look, name="look")
+        place = time.register(lambda _: None, name="gone")
+        time.advance(instants=2)
+        assert seen == [["look", "gone"], ["look"]]

@@ -19,6 +19,7 @@ from typing import Any, cast
 import msgspec
 
 from mainspring._kernel.inbox import Inbox as _Queue
+from mainspring.clock._times import whole
 from mainspring.clock.errors import InboxFullError, InboxRouteError
 from mainspring.errors import nearest
 
@@ -43,11 +44,15 @@ class Input(msgspec.Struct, frozen=True):
 Handler = Callable[[Input], object]
 
 
+def _checked(capacity: int) -> int:
+    return whole(capacity, "the capacity of an inbox", least=1)
+
+
 class Inbox:
     """A bounded queue of inputs: many threads put, the timeline drains."""
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
-        self._queue = _Queue(capacity)
+        self._queue = _Queue(_checked(capacity))
         self._lock = threading.Lock()
         self._routes: dict[str, Handler] = {}
         self._next_seq = 1
@@ -129,9 +134,7 @@ class Inbox:
 
     @capacity.setter
     def capacity(self, value: int) -> None:
-        if value < 1:
-            raise ValueError(f"an inbox holds at least one input, not {value}")
-        self._queue.capacity = value
+        self._queue.capacity = _checked(value)
 
     def wait_until(self, deadline_ns: int) -> bool:
         """Waits, without the GIL, for an input, a `wake` or the monotonic deadline."""

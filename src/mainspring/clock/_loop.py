@@ -18,10 +18,22 @@ import msgspec
 
 from mainspring.clock._manager import TimeManager
 from mainspring.clock._rate import Rate, RateLike
+from mainspring.clock._times import whole
+from mainspring.clock.errors import TimeError
 
 __all__ = ["FixedLoop", "LoopFrame"]
 
 _JUST_BELOW_ONE = 1.0 - 2.0**-53
+
+
+def _seconds(given: float | Fraction, what: str) -> Fraction:
+    try:
+        seconds = Fraction(given)
+    except (TypeError, ValueError, OverflowError):
+        seconds = None
+    if seconds is None or seconds < 0:
+        raise TimeError(f"{what} takes a number of seconds, 0 or more, not {given!r}")
+    return seconds
 
 
 class LoopFrame(msgspec.Struct, frozen=True):
@@ -44,11 +56,9 @@ class FixedLoop:
         max_steps_per_frame: int = 5,
         max_frame_delta: float = 0.25,
     ) -> None:
-        if max_steps_per_frame < 1:
-            raise ValueError(f"a frame runs at least one step, not {max_steps_per_frame}")
         self.rate = Rate(rate)
-        self.max_steps_per_frame = max_steps_per_frame
-        self.max_frame_delta = Fraction(max_frame_delta)
+        self.max_steps_per_frame = whole(max_steps_per_frame, "max_steps_per_frame", least=1)
+        self.max_frame_delta = _seconds(max_frame_delta, "max_frame_delta")
         self.time = TimeManager(runners=(("Loop", self.rate),), name="fixed loop")
         self.time._skip_first_boundary()  # step k is run once its whole length has passed
         self.time._register(step, wants_ts=True, runner="Loop")
@@ -73,9 +83,7 @@ class FixedLoop:
 
     def frame(self, elapsed: float | Fraction) -> LoopFrame:
         """One frame after `elapsed` real seconds."""
-        if not 0 <= elapsed < float("inf"):
-            raise ValueError(f"a frame cannot take {elapsed!r} seconds")
-        self._elapsed += min(Fraction(elapsed), self.max_frame_delta)
+        self._elapsed += min(_seconds(elapsed, "a frame"), self.max_frame_delta)
         # Sums of floats are rounded once, to the nanosecond, and never frame by frame.
         fit = self.rate.boundaries_before(round(self._elapsed * 1_000_000_000) + 1) - 1
         wanted = min(fit - self._steps, self.max_steps_per_frame)

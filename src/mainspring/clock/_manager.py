@@ -25,20 +25,21 @@ from mainspring._kernel.threads import current_contexts
 from mainspring.clock._frame import run_frame
 from mainspring.clock._free import FrameContext
 from mainspring.clock._inbox import Inbox, Input
-from mainspring.clock._observers import Observers
+from mainspring.clock._observers import Observers, raised_in
 from mainspring.clock._progress import progress_bar
 from mainspring.clock._rate import Rate, RateLike
 from mainspring.clock._registration import (
     FreeRegistration,
     OnError,
     Registration,
+    check_callback,
+    check_on_error,
     check_priority,
-    name_of,
 )  # fmt: skip
 from mainspring.clock._reports import FrameReport, Instant, OrderEntry, RunReport, Statistics
 from mainspring.clock._runner import Runner, Runners
 from mainspring.clock._saved import put_back, restore, save
-from mainspring.clock._times import Time, time_ns
+from mainspring.clock._times import LAST_NS, Time, time_ns, whole
 from mainspring.clock._views import order, preview, statistics
 from mainspring.clock._words import FreePhase, Phase, RunEnd, TimeMode
 from mainspring.clock.errors import (
@@ -48,6 +49,8 @@ from mainspring.clock.errors import (
     NestedAdvanceError,
     OwnerThreadError,
     RegistrationError,
+    RunnerError,
+    TimeError,
 )  # fmt: skip
 from mainspring.errors import thread_row
 
@@ -73,12 +76,9 @@ class TimeManager:
     ) -> None:
         self.name = name
         self._mode = TimeMode.parse(mode)
-        self.frame_budget_ns = 12_000_000
-        """How much wall time the instants of one frame may take."""
-        self.max_frame_delta_ns = 250_000_000
-        """How much wall time one frame may bring in."""
-        self.frame_rate = Rate(60)
-        """How often `run` begins a frame."""
+        self._frame_budget_ns = 12_000_000
+        self._max_frame_delta_ns = 250_000_000
+        self._frame_rate = Rate(60)
         self.measure_every = _SAMPLE_EVERY
         """Outside frames, one instant in this many is measured for `statistics()`."""
         self.free_check: Callable[[], object] | None = None
@@ -89,7 +89,9 @@ class TimeManager:
         self._registrations: list[Registration] = []
         self._free: list[FreeRegistration] = []
         self._failure: CallbackError | None = None
+        self._applying: Input | None = None
         self._running = False
+        self._in_free = False
         self._stop = False
         self._ending = "reached"
         self._used_ns = 0
@@ -106,6 +108,8 @@ class TimeManager:
         self._kernel.hook("error", self._note_error)
         for runner_name, rate in runners:
             self.runners.add(runner_name, rate)
+        if not self.runners:
+            raise RunnerError(f"scene {name!r} has no runner", hint="it has one to eight")
 
     # -- what runs -----------------------------------------------------------------------
 
@@ -144,16 +148,9 @@ class TimeManager:
         watching: bool = False,
     ) -> Registration:
         self._check_owner("register")
-        if not callable(callback):
-            raise RegistrationError(
-                f"{callback!r} cannot be called", hint="register a function of the step context"
-            )
-        if on_error not in ("stop", "disable"):
-            raise RegistrationError(f'on_error is "stop" or "disable", not {on_error!r}')
         registration = Registration(
             self, callback, self.runners[runner], Phase.parse(phase), check_priority(priority),
-            name_of(callback) if name is None else name, bool(enabled), on_error,
-            watching,
+            check_callback(callback, name), bool(enabled), check_on_error(on_error), watching,
         )  # fmt: skip
 
         def change() -> None:
@@ -176,18 +173,15 @@ class TimeManager:
         *,
         name: str | None = None,
         enabled: bool = True,
+        on_error: OnError = "stop",
     ) -> FreeRegistration:
         """Runs `callback(frame)` once a frame, before or after its instants."""
         self._check_owner("register_free")
-        if not callable(callback):
-            raise RegistrationError(f"{callback!r} cannot be called")
         free = FreeRegistration(
             self, callback, FreePhase.parse(phase), check_priority(priority),
-            name_of(callback) if name is None else name, enabled,
+            check_callback(callback, name), bool(enabled), check_on_error(on_error),
         )  # fmt: skip
         self._free.append(free)
-        # order: phase, priority, registration (the sort is stable)
-        self._free.sort(key=lambda f: (f.phase, f.priority))
         return free
 
     @property
@@ -197,14 +191,13 @@ class TimeManager:
 
     def _remove(self, registration: Registration) -> None:
         self._check_owner("removing a registration")
-        self._registrations.remove(registration)
         registration._manager = None
         registration._callback = None
-        entry = registration._entry
 
         def change() -> None:
-            if entry >= 0:
-                self._kernel.remove(entry)
+            self._registrations.remove(registration)
+            if registration._entry >= 0:
+                self._kernel.remove(registration._entry)
 
         self._change(change)
 
@@ -213,10 +206,8 @@ class TimeManager:
         phase and priority even though its runner is not due."""
         self._check_owner("request_wakeup")
         earliest = self.now if self._kernel.last_instant < self.now else self.now + 1
-        if isinstance(time_ns, bool) or not isinstance(time_ns, int):
-            raise ClockError(f"a wake-up is asked for at whole nanoseconds, not {time_ns!r}")
-        if time_ns < earliest:
-            raise ClockError(
+        if whole(time_ns, "the time of a wake-up, in nanoseconds,", least=-LAST_NS) < earliest:
+            raise TimeError(
                 f"a wake-up at {time_ns} ns lies in the past",
                 hint=f"the earliest instant still to come is {earliest} ns",
             )
@@ -240,6 +231,33 @@ class TimeManager:
     def mode(self, mode: TimeMode | str) -> None:
         self._check_owner("changing the time mode")
         self._mode = TimeMode.parse(mode)
+
+    @property
+    def frame_budget_ns(self) -> int:
+        """How much wall time the instants of one frame may take."""
+        return self._frame_budget_ns
+
+    @frame_budget_ns.setter
+    def frame_budget_ns(self, ns: int) -> None:
+        self._frame_budget_ns = whole(ns, "frame_budget_ns", least=1)
+
+    @property
+    def max_frame_delta_ns(self) -> int:
+        """How much wall time one frame may bring in."""
+        return self._max_frame_delta_ns
+
+    @max_frame_delta_ns.setter
+    def max_frame_delta_ns(self, ns: int) -> None:
+        self._max_frame_delta_ns = whole(ns, "max_frame_delta_ns", least=1)
+
+    @property
+    def frame_rate(self) -> Rate:
+        """How often `run` begins a frame."""
+        return self._frame_rate
+
+    @frame_rate.setter
+    def frame_rate(self, rate: RateLike) -> None:
+        self._frame_rate = Rate(rate)
 
     @property
     def now(self) -> int:
@@ -277,7 +295,9 @@ class TimeManager:
     def boundaries(self, until_ns: int) -> Iterator[Instant]:
         """The instants still to come before `until_ns`, in order, without running anything."""
         self._check_owner("boundaries")
-        return preview(self, until_ns)
+        return preview(
+            self, whole(until_ns, "the end of a preview, in nanoseconds,", least=-LAST_NS)
+        )
 
     def execution_order(self) -> list[OrderEntry]:
         """Every registration in the order of a step that all runners share."""
@@ -305,24 +325,20 @@ class TimeManager:
             raise ClockError(
                 f"advance takes one of seconds, ns, instants or steps, not {len(given)} of them"
             )
-        if seconds is not None:
-            ns = time_ns(seconds)
-        amount = next(g for g in (ns, instants, steps) if g is not None)
-        if amount < 0:
-            raise ClockError(f"time only goes forward; {given[0]} is below zero")
         if runner is not None and steps is None:
             raise ClockError("advance takes a runner together with steps")
         limits: dict[str, int] = {}
+        if seconds is not None:
+            ns = time_ns(seconds)
         if ns is not None:
-            end = self.now + ns
-            if end >= _NEVER:
-                raise ClockError(f"{ns} ns from now is beyond the end of time, 292 years")
+            end = self._after(ns)
             limits = {"until": end, "leave": end}
         elif instants is not None:
-            limits = {"instants": instants}
+            limits = {"instants": whole(instants, "instants")}
         elif steps is not None:
             chosen = next(iter(self.runners)) if runner is None else self.runners[runner]
-            limits = {"runner": chosen.id, "steps": steps} if steps else {"instants": 0}
+            limits = {"runner": chosen.id, "steps": whole(steps, "steps")}
+            limits = limits if steps else {"instants": 0}
         before = self._mark()
         ending = self._run(**limits, measure_every=self.measure_every)
         if ending == "interrupted":
@@ -330,14 +346,18 @@ class TimeManager:
         return self._report(before, RunEnd.STOPPED if ending == "stopped" else RunEnd.FINISHED)
 
     def frame(self, elapsed_ns: int) -> FrameReport:
-        """One frame after `elapsed_ns` of wall time, in the current mode."""
+        """One frame after `elapsed_ns` of wall time, in the current mode.
+
+        Ctrl-C inside it raises KeyboardInterrupt when the instant under way and the free updates
+        after it are done."""
         self._begin("frame")
-        if elapsed_ns < 0:
-            raise ClockError(f"a frame cannot take {elapsed_ns} ns")
-        start = self.now
+        end = self._after(elapsed_ns)
+        until = min(end, self.now + self.max_frame_delta_ns)
         unpaced = self.mode is TimeMode.SIM_HIGH_PERFORMANCE
-        until = None if unpaced else start + min(elapsed_ns, self.max_frame_delta_ns)
-        return run_frame(self, elapsed_ns, until, lambda: start + elapsed_ns - self.now)
+        report = run_frame(self, elapsed_ns, None if unpaced else until, lambda: end - self.now)
+        if self._ending == "interrupted":
+            raise KeyboardInterrupt
+        return report
 
     def run(
         self,
@@ -353,9 +373,7 @@ class TimeManager:
 
         if mode is not None:
             self.mode = TimeMode.parse(mode)
-        end = _NEVER if seconds is None else self.now + time_ns(seconds)
-        if end < self.now:
-            raise ClockError(f"time only goes forward; {seconds} is below zero")
+        end = _NEVER if seconds is None else self._after(time_ns(seconds))
         if progress is True:
             with progress_bar(self, None if seconds is None else end - self.now) as tell:
                 return run_loop(self, end, tell)
@@ -372,7 +390,7 @@ class TimeManager:
         Game mode does this when it cannot keep up, and a replay does it again."""
         self._begin("skip_to")
         start = self.now
-        if time_ns <= start:
+        if whole(time_ns, "the time to skip to, in nanoseconds,", least=-LAST_NS) <= start:
             return 0
         # Told first: a log that another thread writes must know of the skip before it sees `now`
         # beyond it.
@@ -386,11 +404,8 @@ class TimeManager:
 
         `to`, a state saved before the first instant, gives rates and places back as well; what
         was registered since stays as it is."""
-        self._check_owner("reset")
-        if self._kernel.inside:
-            raise NestedAdvanceError("reset was called from inside a callback")
+        self._check_outside("reset")
         self.observers.tell_reset()
-        self._changes.clear()  # of an instant that was broken off
         self._failure = None
         self._kernel.now = 0
         self._kernel.last_instant = -1
@@ -429,9 +444,7 @@ class TimeManager:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Leaves the clock as it was when `state` was saved; the same registrations must be there."""
-        self._check_owner("restore")
-        if self._kernel.inside:
-            raise NestedAdvanceError("restore was called from inside a callback")
+        self._check_outside("restore")
         restore(self, state)
 
     # -- inside --------------------------------------------------------------------------
@@ -466,8 +479,9 @@ class TimeManager:
     def _apply_inputs(self, time_ns: int) -> None:  # I3
         given: list[Input] = self.inbox.drain()
         self.observers.tell_inputs(time_ns, given)
-        for one in given:
-            self.inbox.apply(one)
+        for self._applying in given:
+            self.inbox.apply(self._applying)
+        self._applying = None
 
     def _note_error(self, registration: Registration, error: BaseException) -> None:
         registration.error = error
@@ -484,6 +498,8 @@ class TimeManager:
             )
         finally:
             self._running = False
+        if error is not None and ending == "interrupted":
+            raise error  # a signal handler's, between two instants
         if error is not None:
             self._fail(entry, error)
         return ending
@@ -491,14 +507,25 @@ class TimeManager:
     def _sleep_until(self, wall_ns: int) -> bool:
         return self._kernel.sleep_until(wall_ns, _holds_ctrl_c())
 
-    def _begin(self, what: str) -> None:
+    def _after(self, ns: int) -> int:
+        return self.now + whole(ns, "the time to run, in nanoseconds,", most=LAST_NS - self.now)
+
+    def _check_outside(self, what: str) -> None:
         self._check_owner(what)
+        if self._in_free:
+            raise NestedAdvanceError(
+                f"{what} was called from inside a free update",
+                hint="free updates look, never touch: call it from where the frame is run",
+            )
         if self._kernel.inside or self._running:
             raise NestedAdvanceError(
                 f"{what} was called from inside a callback",
                 hint="let the callback return; to run more afterwards, call it from where the "
                 "scene is advanced, or ask for request_wakeup(time_ns)",
             )
+
+    def _begin(self, what: str) -> None:
+        self._check_outside(what)
         if self._failure is not None:
             raise IncompleteError(
                 f"scene {self.name!r} stopped inside the instant at "
@@ -508,20 +535,42 @@ class TimeManager:
 
     def _fail(self, entry: int | None, error: BaseException) -> NoReturn:
         registration = next((r for r in self._registrations if r._entry == entry), None)
-        if registration is None or entry is None:
-            callback, runner, phase, step = "the inbox or an observer", "none", "none", -1
-        else:
-            callback, runner = registration.name, registration.runner.name
-            phase, step = str(registration.phase), registration.runner.step
-        failure = CallbackError(
-            scene=self.name, callback=callback, runner=runner, phase=phase, step=step,
-            time_ns=self._kernel.last_instant, cause=error,
-        )  # fmt: skip
-        self._failure = failure
+        self._failure = failure = self._name_failure(registration, error)
+        self._applying = None
+        # What the broken instant asked for is done, so that this side and the kernel agree.
+        self._apply_changes()
         self.observers.tell_error(registration, error)
         if not isinstance(error, Exception):
             raise error  # KeyboardInterrupt, SystemExit: ends more than the run
         raise failure from error
+
+    def _name_failure(
+        self, registration: Registration | None, error: BaseException
+    ) -> CallbackError:
+        broken = "the instant is incomplete: mend"
+        again = "and call scene.reset()"
+        time_ns = self._kernel.last_instant
+        if registration is not None:
+            return CallbackError(
+                scene=self.name, what=f"callback {registration.name!r}",
+                callback=registration.name, runner=registration.runner.name,
+                phase=str(registration.phase), step=registration.runner.step, time_ns=time_ns,
+                cause=error, hint=f"{broken} the callback {again}, "
+                'or register it with on_error="disable"',
+            )  # fmt: skip
+        if self._applying is not None:
+            given = self._applying
+            sender = f" from {given.source!r}" if given.source else ""
+            return CallbackError(
+                scene=self.name, what=f"input {given.seq} of kind {given.kind!r}{sender}",
+                callback=given.kind, time_ns=time_ns, cause=error,
+                hint=f"{broken} the handler of {given.kind!r} {again}",
+            )  # fmt: skip
+        name = raised_in(error)
+        return CallbackError(
+            scene=self.name, what=f"observer {name}", callback=name, time_ns=time_ns,
+            cause=error, hint=f"{broken} the observer {again}",
+        )  # fmt: skip
 
     def _check_owner(self, what: str) -> None:
         if threading.get_ident() != self._owner:
@@ -533,13 +582,13 @@ class TimeManager:
                 "call time.adopt() on this thread while nothing runs",
             )
 
-    def _mark(self) -> tuple[int, int, dict[int, int], int, int]:
-        counts = {r.id: self._kernel.counts(r.id)[0] for r in self.runners}
+    def _mark(self) -> tuple[int, int, dict[Runner, int], int, int]:
+        counts = {r: self._kernel.counts(r.id)[0] for r in self.runners}
         return self.now, self.instants, counts, self._kernel.shared_instants, self.wall()
 
     def _report(
         self,
-        before: tuple[int, int, dict[int, int], int, int],
+        before: tuple[int, int, dict[Runner, int], int, int],
         reason: RunEnd,
         *,
         frames: int = 0,
@@ -553,9 +602,7 @@ class TimeManager:
             end_ns=self.now,
             instants=self.instants - instants,
             shared=self._kernel.shared_instants - shared,
-            steps={
-                r.name: self._kernel.counts(r.id)[0] - counts.get(r.id, 0) for r in self.runners
-            },
+            steps={r.name: self._kernel.counts(r.id)[0] - counts.get(r, 0) for r in self.runners},
             frames=frames,
             wall_ns=self.wall() - wall,
             forgiven_ns=forgiven_ns,

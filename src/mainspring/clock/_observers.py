@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from mainspring.clock.errors import ObserverError
+
 if TYPE_CHECKING:
     from mainspring._kernel.clock import Timeline
     from mainspring.clock._inbox import Input
@@ -104,8 +106,8 @@ class Observers:
     def add(self, observer: Observer) -> None:
         """Adds an observer; it must have one of the methods at least."""
         if not any(hasattr(observer, name) for name in _METHODS):
-            raise TypeError(
-                f"{observer!r} has none of an observer's methods: {', '.join(_METHODS)}"
+            raise ObserverError(
+                f"{observer!r} has none of an observer's methods", hint=", ".join(_METHODS)
             )
         self._all.append(observer)
         self._rebuild()
@@ -191,3 +193,14 @@ def _one_of(tells: list[Callable[..., object]]) -> Callable[[Any], None] | None:
             tell(what)
 
     return tell_all
+
+
+def raised_in(error: BaseException) -> str:
+    """Which observer raised: the first function in the traceback that is not this module's."""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename != __file__:
+            return code.co_qualname
+        trace = trace.tb_next
+    return "without a name"

@@ -29,11 +29,10 @@ def run_loop(
     """Runs frames until sim time reaches `end`; the report says why it stopped."""
     manager._begin("run")
     manager._stop = False
-    paced = manager.mode is not TimeMode.SIM_HIGH_PERFORMANCE
-    frame_ns = manager.frame_rate.boundary(1)
     before = manager._mark()
-    anchor_wall, anchor_sim = manager.wall(), manager.now
-    last_wall = told_wall = anchor_wall
+    last_wall = told_wall = manager.wall()
+    mode: TimeMode | None = None
+    anchor_wall = anchor_sim = frame_ns = 0
     frames = forgiven = skipped = 0
     reason = RunEnd.FINISHED
 
@@ -49,6 +48,10 @@ def run_loop(
         while manager.now < end:
             wall = manager.wall()
             elapsed, last_wall = wall - last_wall, wall
+            if manager.mode is not mode:  # the first frame's, or one set meanwhile
+                mode, anchor_wall, anchor_sim = manager.mode, wall, manager.now
+            paced = mode is not TimeMode.SIM_HIGH_PERFORMANCE
+            frame_ns = manager.frame_rate.boundary(1)
             if paced:
                 until = min(end, manager.now + frame_ns)
                 frame = run_frame(

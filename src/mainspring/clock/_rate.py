@@ -15,6 +15,8 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from mainspring.clock.errors import RateError
 
 __all__ = ["Rate", "RateLike"]
@@ -23,6 +25,7 @@ SECOND_NS = 1_000_000_000
 _MOST = Fraction(SECOND_NS)  # 1 GHz: one boundary a nanosecond
 _LEAST = Fraction(SECOND_NS, 2**62)  # a boundary in 146 years
 _LIMIT = 10**18  # what the kernel's exact arithmetic can hold
+_MOST_EXPONENT = 400  # of what is written: a longer number is not worth expanding
 
 
 class Rate:
@@ -101,12 +104,19 @@ class Rate:
         return f"{scaled[:-digits]}.{scaled[-digits:]}"
 
 
+def _exact(text: str) -> Fraction:
+    number = Decimal(text.strip())
+    if number and abs(number.adjusted()) > _MOST_EXPONENT:
+        raise OverflowError
+    return Fraction(number)
+
+
 RateLike: TypeAlias = "Rate | int | float | str | Decimal | Fraction"
 
 
 def _fraction(value: Any) -> Fraction:
-    if hasattr(value, "item"):
-        value = value.item()  # a NumPy scalar: as the Python number it prints as
+    if isinstance(value, np.generic):
+        value = value.item() if isinstance(value, np.integer) else str(value)  # as it prints
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
         raise RateError(
             f"a rate cannot be made from {value!r}",
@@ -116,12 +126,10 @@ def _fraction(value: Any) -> Fraction:
         if isinstance(value, (int, Fraction)):
             return Fraction(value)
         text = repr(value) if isinstance(value, float) else str(value).strip()
-        if "/" in text:
-            above, below = text.split("/", 1)
-            return Fraction(Decimal(above.strip())) / Fraction(Decimal(below.strip()))
-        return Fraction(Decimal(text))
+        above, slash, below = text.partition("/")
+        return _exact(above) / _exact(below) if slash else _exact(text)
     except (InvalidOperation, ValueError, OverflowError, ZeroDivisionError):
         raise RateError(
-            f"{value!r} is not a finite number",
+            f"{value!r} is not a number a rate can have",
             hint='give hertz as an int, a float, a decimal string, a Fraction or "30000/1001"',
         ) from None

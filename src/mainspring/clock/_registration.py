@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["FreeRegistration", "OnError", "Registration", "name_of"]
 
 OnError = Literal["stop", "disable"]
+_POLICIES: tuple[OnError, ...] = ("stop", "disable")
 
 
 def name_of(callback: Callable[..., object]) -> str:
@@ -33,6 +34,7 @@ class Registration:
         "_callback",
         "_enabled",
         "_entry",
+        "_goes_to",
         "_manager",
         "_name",
         "_on_error",
@@ -58,7 +60,7 @@ class Registration:
         self._manager: TimeManager | None = manager
         self._watching = watching
         self._callback: Callable[..., object] | None = callback
-        self._runner = runner
+        self._runner = self._goes_to = runner
         self._phase = phase
         self._priority = priority
         self._name = name
@@ -117,7 +119,8 @@ class Registration:
 
         def change() -> None:
             self._enabled = bool(enabled)
-            manager._kernel.enable(self._entry, self._enabled)
+            if self._entry >= 0:
+                manager._kernel.enable(self._entry, self._enabled)
 
         manager._change(change)
 
@@ -152,12 +155,14 @@ class Registration:
         to_runner = None if runner is None else manager.runners[runner]
         to_phase = None if phase is None else Phase.parse(phase)
         to_priority = None if priority is None else check_priority(priority)
+        self._goes_to = self._goes_to if to_runner is None else to_runner
 
         def change() -> None:
             self._runner = self._runner if to_runner is None else to_runner
             self._phase = self._phase if to_phase is None else to_phase
             self._priority = self._priority if to_priority is None else to_priority
-            manager._kernel.place(self._entry, self._runner.id, self._phase, self._priority)
+            if self._entry >= 0:  # removed before it ever took effect, it never has an entry
+                manager._kernel.place(self._entry, self._runner.id, self._phase, self._priority)
 
         manager._change(change)
 
@@ -182,9 +187,19 @@ class Registration:
 
 
 class FreeRegistration:
-    """A free update's place in a frame."""
+    """A free update's place in a frame. Assign to `phase`, `priority` or `enabled` to change it;
+    a change made inside a frame shows in its next free phase."""
 
-    __slots__ = ("_manager", "callback", "enabled", "name", "phase", "priority")
+    __slots__ = (
+        "_manager",
+        "_phase",
+        "_priority",
+        "callback",
+        "enabled",
+        "error",
+        "name",
+        "on_error",
+    )
 
     def __init__(
         self,
@@ -194,18 +209,66 @@ class FreeRegistration:
         priority: int,
         name: str,
         enabled: bool,
+        on_error: OnError,
     ) -> None:
         self._manager = manager
+        self._phase = phase
+        self._priority = priority
         self.callback = callback
-        self.phase = phase
-        self.priority = priority
         self.name = name
         self.enabled = enabled
+        self.on_error: OnError = on_error
+        """ "stop": an exception ends the frame; "disable": it is switched off and the frame goes on."""
+        self.error: BaseException | None = None
+        """What it raised last, when its policy is to be disabled."""
+
+    @property
+    def phase(self) -> FreePhase:
+        """Before the frame's instants or after them."""
+        return self._phase
+
+    @phase.setter
+    def phase(self, phase: FreePhase | int | str) -> None:
+        self._phase = FreePhase.parse(phase)
+
+    @property
+    def priority(self) -> int:
+        """Lower runs first within a phase."""
+        return self._priority
+
+    @priority.setter
+    def priority(self, priority: int) -> None:
+        self._priority = check_priority(priority)
 
     def remove(self) -> None:
         """Takes it out of the frame; removing it again does nothing."""
         if self in self._manager._free:
             self._manager._free.remove(self)
+
+    def __repr__(self) -> str:
+        state = "enabled" if self.enabled else "disabled"
+        return f"FreeRegistration({self.name!r}, {self._phase}, {self._priority}, {state})"
+
+
+def check_on_error(on_error: str) -> OnError:
+    """`on_error` when it is a policy there is."""
+    for policy in _POLICIES:
+        if policy == on_error:
+            return policy
+    raise RegistrationError(f'on_error is "stop" or "disable", not {on_error!r}')
+
+
+def check_callback(callback: object, name: object) -> str:
+    """What `callback` is called, when it can be."""
+    if not callable(callback):
+        raise RegistrationError(
+            f"{callback!r} cannot be called", hint="register a function of the step context"
+        )
+    if name is None:
+        return name_of(callback)
+    if not isinstance(name, str) or not name.strip():
+        raise RegistrationError(f"a registration's name is a text, not {name!r}")
+    return name
 
 
 def check_priority(priority: int) -> int:

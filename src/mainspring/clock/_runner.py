@@ -121,7 +121,8 @@ class Runners:
         found = self[runner]
         if len(self._by_id) == 1:
             raise RunnerError(f"runner {found.name!r} is the last one; a scene has at least one")
-        used = [r.name for r in self._manager.registrations if r.runner is found]
+        # Where each will be once the instant is over: it may have been moved a moment ago.
+        used = [r.name for r in self._manager.registrations if r._goes_to is found]
         if used:
             raise RunnerError(
                 f"runner {found.name!r} still runs {', '.join(used)}",
@@ -151,8 +152,8 @@ class Runners:
 
         self._manager._change(change)
 
-    def _check_name(self, name: str) -> None:
-        if not name.strip():
+    def _check_name(self, name: object) -> None:
+        if not isinstance(name, str) or not name.strip():
             raise RunnerError(f"a runner needs a name, not {name!r}")
         if any(r.name == name for r in self._by_id.values()):
             raise RunnerError(f"there is a runner {name!r} already", hint="names are unique")
@@ -165,7 +166,7 @@ class Runners:
             for runner in self._by_id.values():
                 if runner.name == key:
                     return runner
-        elif key in self._by_id:
+        elif type(key) is int and key in self._by_id:
             return self._by_id[key]
         shown = key.name if isinstance(key, Runner) else str(key)
         names = [r.name for r in self._by_id.values()]

@@ -89,7 +89,8 @@ def _stateful(time: TimeManager) -> list[Registration]:
 
 def _place(time: TimeManager, registration: Registration, row: list[Any]) -> None:
     _, runner, phase, priority, enabled = row
-    registration._runner, registration._phase = time.runners[runner], Phase(phase)
+    registration._runner = registration._goes_to = time.runners[runner]
+    registration._phase = Phase(phase)
     registration._priority, registration._enabled = priority, enabled
     time._kernel.place(registration._entry, runner, phase, priority)
     time._kernel.enable(registration._entry, enabled)

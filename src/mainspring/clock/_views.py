@@ -66,6 +66,7 @@ def statistics(time: TimeManager) -> Statistics:
     for r in time.registrations:
         if r._entry < 0:
             continue
+        _, _, skipped, late = kernel.counts(r.runner.id)
         name, again = r.name, 2
         while name in callbacks:
             name, again = f"{r.name} ({again})", again + 1
@@ -74,8 +75,8 @@ def statistics(time: TimeManager) -> Statistics:
             runner=r.runner.name,
             phase=r.phase,
             steps=kernel.entry(r._entry)[4],
-            late=runners[r.runner.name].late,
-            skipped=runners[r.runner.name].skipped,
+            late=late,
+            skipped=skipped,
             cost=Costs(*kernel.entry_costs(r._entry)),
         )
     return Statistics(

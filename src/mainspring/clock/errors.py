@@ -4,9 +4,12 @@ ClockError
 ├── RateError            a rate that no runner can have
 ├── RunnerError          an unknown, duplicate or still needed runner
 ├── RegistrationError    a registration that cannot be made or no longer exists
+├── WordError            no such phase, free phase or time mode
+├── TimeError            a time, a span or a count that is none
 ├── CallbackError        a callback raised: says scene, runner, phase, callback, step, time
 ├── IncompleteError      the instant before was broken off; the scene must be reset
 ├── NestedAdvanceError   advancing from inside a callback
+├── ObserverError        an observer with none of the methods that are called
 ├── OwnerThreadError     touching the clock from a thread that does not own it
 └── InboxError
     ├── InboxFullError   as many inputs wait as the inbox holds
@@ -25,6 +28,7 @@ __all__ = [
     "InboxRouteError",
     "IncompleteError",
     "NestedAdvanceError",
+    "ObserverError",
     "OwnerThreadError",
     "RateError",
     "RegistrationError",
@@ -43,7 +47,7 @@ class WordError(ClockError, ValueError):
 
 
 class TimeError(ClockError, ValueError):
-    """A time or a span that is none."""
+    """A time, a span or a count that is none."""
 
 
 class RateError(ClockError, ValueError):
@@ -61,25 +65,34 @@ class RegistrationError(ClockError, ValueError):
 
 
 class CallbackError(ClockError):
-    """A callback raised; the cause is the exception it raised, with its traceback."""
+    """Something the clock called raised; the cause is the exception it raised, with its traceback.
+
+    `runner`, `phase` and `step` are None where none of them called: in the inbox or an observer."""
 
     def __init__(
         self,
         *,
         scene: str,
+        what: str,
         callback: str,
-        runner: str,
-        phase: str,
-        step: int,
         time_ns: int,
         cause: BaseException,
+        hint: str,
+        runner: str | None = None,
+        phase: str | None = None,
+        step: int | None = None,
     ) -> None:
+        place = [f"scene {scene!r}"]
+        if runner is not None:
+            place.append(f"runner {runner!r}")
+        if phase is not None:
+            place.append(f"phase {phase}")
+        if step is not None:
+            place.append(f"{'frame' if runner is None else 'step'} {step}")
         super().__init__(
-            f"callback {callback!r} raised {type(cause).__name__}: {cause}\n"
-            f"  in scene {scene!r}, runner {runner!r}, phase {phase}, "
-            f"step {step}, time {time_ns / 1e9:.9f} s",
-            hint="the instant is incomplete: mend the callback and call scene.reset(), "
-            'or register it with on_error="disable"',
+            f"{what} raised {type(cause).__name__}: {cause}\n"
+            f"  in {', '.join(place)}, time {time_ns / 1e9:.9f} s",
+            hint=hint,
         )
         self.scene = scene
         self.callback = callback
@@ -99,6 +112,10 @@ class NestedAdvanceError(ClockError):
 
 class OwnerThreadError(ClockError):
     """Touching the clock from a thread that does not own it."""
+
+
+class ObserverError(ClockError, TypeError):
+    """Something that cannot observe was given as an observer."""
 
 
 class InboxError(ClockError):
