@@ -230,11 +230,13 @@ public:
             if (!same || (plan.reload && in_[0]->modified(now))) change(plan, key, now);
         }
         evaluate_dirty(now);
+        show(now);
     }
     void visit(Visitor& visitor) const override { visitor(key_.get()); }
     Graph* revive(Obj* key, std::uint32_t, Time now) override {
         const Busy busy(*this);
         change(*static_cast<const SwitchPlan*>(spec->extra), key, now);
+        show(now);
         return child_.get();
     }
 
@@ -248,10 +250,7 @@ private:
             throw EngineError(EngineError::What::value,
                               "switch_ has no case for the key it was given and no DEFAULT");
         }
-        if (child_ != nullptr) {
-            if (out != nullptr) static_cast<Link&>(*out).bind(nullptr, now);
-            discard(std::move(child_), now);
-        }
+        if (child_ != nullptr) discard(std::move(child_), now);
         child_ = make_child(spec->templates[which]);
         child_->key = key_;
         const SwitchPlan::Case& chosen = plan.wiring[which];
@@ -259,7 +258,11 @@ private:
         for (std::uint32_t i = 0; i < chosen.stubs.size(); ++i)
             if (chosen.stubs[i] != none) bind_stub(*child_, chosen.stubs[i], in_[i + 1], now);
         child_->start(now);
-        if (out != nullptr) static_cast<Link&>(*out).bind(child_->output(), now);
+    }
+    // The output goes from what the last case gave to what this one gives, once that has been
+    // computed: where both are the same, it does not tick.
+    void show(Time now) {
+        if (out != nullptr && child_ != nullptr) static_cast<Link&>(*out).bind(child_->output(), now);
     }
 
     std::unique_ptr<Graph> child_;

@@ -411,6 +411,15 @@ void Link::attach(Out* fresh) {
 
 void Link::bind(Out* fresh, Time now) {
     if (target == fresh) return;
+    if (target != nullptr && fresh != nullptr && valid() && resolve() == fresh->resolve() &&
+        resolve() != nullptr && !mainspring::graph::sampled(this, now)) {
+        attach(fresh);
+        steady_at = now;
+        for (std::uint32_t i = 0; i < projections.size(); ++i)
+            if (projections[i] != nullptr) projections[i]->bind(child_at(fresh, i), now);
+        if (keys_ != nullptr) keys_->bind(child_at(fresh, key_set_step), now);
+        return;
+    }
     if ((kind == Kind::set || kind == Kind::dict) && before == nullptr && valid()) {
         // Whoever reads the change of this cycle needs to know what is no longer there.
         Out* old = resolve();
@@ -429,12 +438,22 @@ void Link::bind(Out* fresh, Time now) {
         }
     }
     const bool had_value = valid();
+    const Out* whole = fresh == nullptr ? nullptr : fresh->resolve();
+    const bool parts = (kind == Kind::bundle || kind == Kind::list) && had_value && whole != nullptr &&
+                       fresh->valid() && resolve() != nullptr;
+    if (parts)
+        for (std::uint32_t i = 0; i < static_cast<const GroupOut*>(whole)->size(); ++i) project(i);
     attach(fresh);
     bound_at = now;
     for (std::uint32_t i = 0; i < projections.size(); ++i)
         if (projections[i] != nullptr)
             projections[i]->bind(fresh == nullptr ? nullptr : child_at(fresh, i), now);
-    if (fresh != nullptr && fresh->valid()) {
+    const auto ticks = [now](const auto& part) { return part != nullptr && part->modified(now); };
+    if (parts && std::none_of(projections.begin(), projections.end(), ticks)) {
+        bound_at = never;
+        steady_at = now;  // other parts in name, the same in fact
+    } else if (fresh != nullptr && fresh->valid()) {
+        if (parts) parted_at_ = now;
         if (last_modified == now) last_modified = never;  // it speaks for another now
         mark(now);
     } else if (had_value) {
@@ -523,9 +542,20 @@ bool sampled(const Out* out, Time now) {
     while (out != nullptr && out->is_link) {
         const auto* link = static_cast<const Link*>(out);
         if (link->sampled(now)) return true;
+        if (link->steady_at == now) return false;
         out = link->target;
     }
     return false;
+}
+
+const Link* parted(const Out* out, Time now) {
+    while (out != nullptr && out->is_link) {
+        const auto* link = static_cast<const Link*>(out);
+        if (link->sampled(now)) return link->parted(now) ? link : nullptr;
+        if (link->steady_at == now) return nullptr;
+        out = link->target;
+    }
+    return nullptr;
 }
 
 Out* child_at(Out* out, std::uint32_t index) {

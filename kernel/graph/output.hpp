@@ -248,7 +248,8 @@ class Link final : public Out {
 public:
     Link(const TsType& schema, Node* node) : Out(schema, node) { is_link = true; }
     ~Link() override;
-    // Bind to `target` (null: to nothing). A valid target counts as modified at `now`.
+    // Bind to `target` (null: to nothing). A valid target counts as modified at `now`, unless it
+    // finally is what the link stood for before.
     void bind(Out* target, Time now);
     void target_marked(Time now) { mark(now); }
     void target_gone();
@@ -263,11 +264,15 @@ public:
     // The times of what is behind it, where a saved state was put back silently.
     void refresh();
     void refresh_parts();
+    // A bundle or list that had a value and leads elsewhere since `now`: its parts, each of which
+    // tells whether it is another one, are `projections`.
+    bool parted(Time now) const { return parted_at_ == now; }
     // Nodes that want to know when `resolve` leads elsewhere.
     void watch_binding(Node* node) { binding_watchers_.push_back(node); }
 
     Out* target = nullptr;
     Time bound_at = never;
+    Time steady_at = never;  // bound then, yet to what it stood for: what lies between does not count
     std::vector<std::unique_ptr<Link>> projections;
     // What a set or dictionary link led to before it was bound anew: lives for that cycle.
     std::unique_ptr<KeyTable> before;
@@ -278,6 +283,7 @@ private:
     std::unique_ptr<Link> keys_;
     TypeRef keep_;
     std::vector<Node*> binding_watchers_;
+    Time parted_at_ = never;
 };
 
 inline Out* Out::resolve() {
@@ -293,6 +299,8 @@ inline constexpr std::uint32_t key_set_step = none - 1;
 Out* child_at(Out* out, std::uint32_t index);
 // True when `out` was bound anew at `now`, so that all of it counts as modified.
 bool sampled(const Out* out, Time now);
+// The link on the way from `out` that leads elsewhere part by part since `now`, if that is how it does.
+const Link* parted(const Out* out, Time now);
 
 inline ScalarOut& as_scalar(Out& out) { return static_cast<ScalarOut&>(out); }
 

@@ -232,8 +232,11 @@ PyObject* set_delta(SetOut& set, Time now, bool whole, const KeyTable* before) {
 
 PyObject* read_delta(Out* from, Time now, bool whole) {
     const KeyTable* before = nullptr;
+    const bool all = whole;
+    const Link* parts = parted(from, now);
     for (Out* at = from; at != nullptr && at->is_link; at = static_cast<Link*>(at)->target) {
         const auto* link = static_cast<Link*>(at);
+        if (link->steady_at == now) break;
         if (!link->sampled(now)) continue;
         whole = true;
         if (before == nullptr && link->before != nullptr) before = link->before.get();
@@ -260,9 +263,10 @@ PyObject* read_delta(Out* from, Time now, bool whole) {
             auto& group = static_cast<GroupOut&>(*out);
             ObjRef items = steal(PyDict_New());
             for (std::uint32_t i = 0; i < group.size(); ++i) {
-                Out* child = group.children[i];
-                if (!child->valid() || (!whole && !child->modified(now))) continue;
-                const ObjRef item = steal(read_delta(child, now, whole));
+                Out* child = parts == nullptr ? group.children[i] : parts->projections[i].get();
+                const bool full = parts == nullptr ? whole : all;
+                if (!child->valid() || (!full && !child->modified(now))) continue;
+                const ObjRef item = steal(read_delta(child, now, full));
                 const ObjRef key = out->kind == Kind::bundle
                                        ? ObjRef(out->type->name_objects[i].get())
                                        : steal(PyLong_FromUnsignedLong(i));

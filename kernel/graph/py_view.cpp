@@ -150,7 +150,12 @@ Out* resolved(PyObject* self) {
 PyObject* child_view(PyObject* self, Out* child, bool whole = false) {
     View* parent = as_view(self);
     Out* out = out_of(parent);
-    if (!whole && out != nullptr) whole = parent->whole || sampled(out, now_of(*out));
+    if (!whole && out != nullptr) {
+        const Link* parts = parted(out, now_of(*out));
+        if (parts != nullptr && child->parent == out->resolve())
+            child = parts->projections[child->slot].get();
+        whole = parent->whole || (parts == nullptr && sampled(out, now_of(*out)));
+    }
     View* made = new_view(child, nullptr, parent->writable, none, whole);
     made->within = parent->within || (out != nullptr && out->modified(now_of(*out)));
     return reinterpret_cast<PyObject*>(made);
@@ -171,6 +176,7 @@ const KeyTable* before_of(PyObject* self, Time now) {
     for (Out* at = out_of(as_view(self)); at != nullptr && at->is_link;
          at = static_cast<Link*>(at)->target) {
         const auto* link = static_cast<Link*>(at);
+        if (link->steady_at == now) break;
         if (link->sampled(now) && link->before != nullptr) return link->before.get();
     }
     return nullptr;
@@ -196,12 +202,14 @@ PyObject* listing(PyObject* self, Which which, Give give, const char* name) {
     ObjRef list = steal(PyList_New(0));
     if (out == nullptr) return list.take();
     const Time now = now_of(*out);
-    const bool whole = as_view(self)->whole || sampled(out_of(as_view(self)), now);
+    const Link* parts = parted(out_of(as_view(self)), now);
+    const bool whole =
+        as_view(self)->whole || (parts == nullptr && sampled(out_of(as_view(self)), now));
     if (out->kind == Kind::list || out->kind == Kind::bundle) {
         if (which == Which::added || which == Which::removed) wrong_kind(name);
         const auto& group = static_cast<GroupOut&>(*out);
         for (std::uint32_t i = 0; i < group.size(); ++i) {
-            Out* child = group.children[i];
+            Out* child = parts == nullptr ? group.children[i] : parts->projections[i].get();
             if (which == Which::valid && !child->valid()) continue;
             if (which == Which::modified &&
                 !(child->modified(now) || (child->valid() && (whole || sampled(child, now)))))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from mainspring.graph._annotations import TS, TSD
 from mainspring.graph._errors import IncorrectTypeBinding, WiringError
-from mainspring.graph._nodes import Bound, Wirable
+from mainspring.graph._nodes import Bound, BuiltIn, Wirable
 from mainspring.graph._run import NodeError
 from mainspring.graph._signature import STARS, is_port, to_port, value_type
 from mainspring.graph._types import (
@@ -120,6 +122,23 @@ feedback = _FeedbackMaker()
 
 
 # --- wiring a function as a nested graph -------------------------------------------------------
+
+
+def callable_of(fn: Any) -> Any:
+    """What a function is to be wired: an operator may be given by its name."""
+    if not isinstance(fn, str):
+        return fn
+    import mainspring.graph
+
+    found = getattr(mainspring.graph, fn, None)
+    if isinstance(found, Wirable):
+        return found
+    close = difflib.get_close_matches(
+        fn, [n for n, o in vars(mainspring.graph).items() if isinstance(o, Wirable)], 1
+    )
+    raise WiringError(
+        f"there is no operator named {fn!r}", hint=f"did you mean {close[0]!r}?" if close else None
+    )
 
 
 def parameters_of(fn: Any) -> list[str]:
@@ -325,6 +344,7 @@ def _is_mapped(port: WiringPort, want: Any) -> bool:
         return True
 
 
+@BuiltIn
 def map_(
     func: Any,
     *args: Any,
@@ -339,6 +359,7 @@ def map_(
     others are given whole. Keys are those of all dictionaries taken apart (but `no_key`), or
     `__keys__`. A first parameter named `key` (`ndx` for lists), or `__key_arg__`, gets the key.
     """
+    func = callable_of(func)
     names = parameters_of(func)
     declared = annotations_of(func)
     key_name = __key_arg__
@@ -508,6 +529,7 @@ def _map_list(
 _NO_ZERO = object()
 
 
+@BuiltIn
 def reduce(
     func: Any, ts: Any, zero: Any = _NO_ZERO, is_associative: bool = True, **kwargs: Any
 ) -> Any:
@@ -516,6 +538,7 @@ def reduce(
     Associative, they are combined as a tree over the order of their places, and the zero stands
     for none of them; otherwise in order from the zero on.
     """
+    func = callable_of(func)
     port = plain(ts)
     tp = port.type
     if isinstance(tp, TSLm):
@@ -639,6 +662,7 @@ def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associativ
 # --- switch_ -----------------------------------------------------------------------------------
 
 
+@BuiltIn
 def switch_(
     key: Any,
     cases: Mapping[Any, Any],
@@ -712,6 +736,9 @@ def _case(
     scalars: Mapping[Any, Any],
     places: Mapping[Any, int],
 ) -> tuple[NestedGraph, int | None, dict[int, int]]:
+    if isinstance(func, str) and args:
+        with contextlib.suppress(WiringError):  # else it is a text, and what the case gives
+            func = callable_of(func)
     if func is None or not callable(func):
         value = func
         return (
@@ -792,6 +819,7 @@ def try_except(
 
     Gives a bundle of `out` and `exception`; for a graph without a result, the exceptions alone.
     """
+    func = callable_of(func)
     if func is map_:
         out = map_(*args, **kwargs)
         if out is None:

@@ -217,11 +217,18 @@ def _bracket_bindings(target: Any, item: Any) -> Bindings:
             if not isinstance(variable, TypeVar):
                 raise ParseError(f"{signature.name}[{variable!r}: ...]: a type variable is needed")
             found[variable] = tp
-            continue
-        variable = signature.default_variable
-        if variable is None and len(items) <= len(signature.variables):
-            candidates = [v for v in signature.variables if v not in found]
-            variable = candidates[0] if candidates else None
+    unnamed = [each for each in items if not isinstance(each, slice)]
+    first = signature.default_variable
+    rest = [v for v in signature.variables if v not in found and v is not first]
+    if unnamed and first is None and len(unnamed) < len(rest) and not getattr(target, "is_open", 0):
+        names = ", ".join(v.__name__ for v in rest)
+        raise ParseError(
+            f"{signature.name}[{', '.join(map(type_name, unnamed))}] does not say which of {names} it is",
+            hint=f"name it, {signature.name}[{rest[0].__name__}: ...], or mark one with DEFAULT[...]",
+        )
+    candidates = iter(rest if first is None else [first, *rest])
+    for each in unnamed:
+        variable = next(candidates, None)
         if variable is None:
             raise ParseError(
                 f"{signature.name}[{type_name(each)}] has nothing to bind it to",
@@ -665,11 +672,11 @@ class GraphFunction(Wirable):
 
     kind = "graph"
     node_type = WiringNodeType.GRAPH
+    _opened: Any = None  # the function, its stars ordinary parameters
 
     def build(self, resolved: Resolved, label: str) -> Any:
         signature = self.signature
-        positional: list[Any] = []
-        named: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for p in signature.params:
             if p.kind in INJECTED:
                 value: Any = _injection(p)[1]
@@ -677,21 +684,24 @@ class GraphFunction(Wirable):
                 value = resolved.arguments[p.name]
             if p.kind == "context" and value is None:
                 value = _unbound(resolved.types[p.name])
-            elif p.kind == "ts" and is_port(value):
-                tp = resolved.types[p.name]
-                if not isinstance(tp, SIGNALm):
+            elif p.kind in ("ts", "any") and is_port(value):
+                if not isinstance(resolved.types.get(p.name), SIGNALm):
                     value = current().bring_in(value)
-            if p.star == 1:
-                positional += [v for _, v in value.children()] if is_port(value) else list(value)
-            elif p.star == 2:
-                named.update(dict(value.children()) if is_port(value) else value)
-            elif p.keyword_only:
-                named[p.name] = value
-            else:
-                positional.append(value)
+            values[p.name] = value
         with inside(label or signature.name):
-            out = self.fn(*positional, **named)
-            return self.result(out, resolved)
+            return self.result(self._call(values), resolved)
+
+    def _call(self, values: dict[str, Any]) -> Any:
+        """Call the function; what `*args` and `**kwargs` take arrives as one list or bundle of ports."""
+        signature = self.signature
+        if signature.star is not None or signature.kwstar is not None:
+            if self._opened is None:
+                self._opened = _stars_as_parameters(self.fn)
+            names = self._opened.__code__.co_varnames[: self._opened.__code__.co_argcount]
+            return self._opened(*[values[name] for name in names])
+        keyword_only = {p.name for p in signature.params if p.keyword_only}
+        positional = [v for name, v in values.items() if name not in keyword_only]
+        return self.fn(*positional, **{name: values[name] for name in keyword_only})
 
     def result(self, out: Any, resolved: Resolved) -> Any:
         signature = self.signature
@@ -940,11 +950,57 @@ PORT_SYNTAX = frozenset(
 # --- the decorators ----------------------------------------------------------------------------
 
 
+class BuiltIn:
+    """A function of the library that wires by itself (`map_`, `reduce`, ...), open to overloads.
+
+    A call that an overload takes goes to it, any other to the function.
+    """
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
+        self._overloads: Operator | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._overloads is not None:
+            try:
+                chosen = self._overloads.choose(args, kwargs, None)
+            except (NoOverloadError, RequirementsNotMetWiringError):
+                pass
+            else:
+                return chosen.wire(args, kwargs, None)
+        return self.__wrapped__(*args, **kwargs)
+
+    def overload(self, candidate: Wirable) -> Any:
+        """Add an overload; `@graph(overloads=map_)` calls this."""
+        if self._overloads is None:
+
+            def stand_in() -> None:
+                """What overloads are added to."""
+
+            stand_in.__name__ = self.__name__
+            self._overloads = Operator(stand_in)
+        return self._overloads.overload(candidate)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.__name__}>"
+
+
 def _register(made: Wirable, overloads: Any) -> Wirable:
     if overloads is not None:
         target = overloads.target if isinstance(overloads, Bound) else overloads
-        if not isinstance(target, Operator):
+        if isinstance(target, Wirable) and not isinstance(target, Operator):
             target = _promote(target)
+        if not hasattr(target, "overload"):
+            raise ParseError(
+                f"{made.signature.name}: overloads={target!r} is nothing that can be overloaded",
+                hint="declare it with @operator, or overload a graph or node",
+            )
         target.overload(made)
     return made
 
@@ -1086,7 +1142,7 @@ def graph(
         return _register(
             GraphFunction(
                 target,
-                parse_signature(target),
+                parse_signature(target, needs_types=False),
                 resolvers=resolvers,
                 requires=requires,
                 label=label,
@@ -1274,6 +1330,7 @@ class NativeNode(Wirable):
 
 __all__ = [
     "Bound",
+    "BuiltIn",
     "GeneratorNode",
     "GraphFunction",
     "NativeNode",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,6 +65,9 @@ class Param:
     star: int = 0  # 1: *args, 2: **kwargs
     keyword_only: bool = False
     annotation: Any = None
+    carrier: Any = (
+        None  # of a type: the variable whose type it is, from a default such as DEFAULT[OUT]
+    )
 
 
 class WiringNodeType(enum.Enum):
@@ -99,6 +104,8 @@ class Signature:
         for p in params:
             for v in variables(p.type):
                 found[v] = None
+            if p.carrier is not None:
+                found[p.carrier] = None
         for v in variables(output):
             found[v] = None
         self.variables = list(found)
@@ -171,7 +178,10 @@ def _find_default(tp: Any) -> Any:
 
 
 def parse_signature(fn: Callable[..., Any], *, needs_types: bool = True) -> Signature:
-    """The signature of a Python function written in time-series types."""
+    """The signature of a Python function written in time-series types.
+
+    Without `needs_types` a parameter may go without an annotation, and takes whatever it is given.
+    """
     name = getattr(fn, "__name__", repr(fn))
     hints = resolve_hints(fn)
     params = []
@@ -212,9 +222,16 @@ def parse_signature(fn: Callable[..., Any], *, needs_types: bool = True) -> Sign
                     from mainspring.graph._types import SIZE
 
                     tp = TSLm(tp, SIZE)
+                elif star == 2 and not isinstance(tp, (TSBm, TSDm)):
+                    tp = _var_bundle()
                 params.append(Param(parameter.name, "ts", _strip_default(tp), **common))
             elif get_origin(tp) is type or tp is type:
                 args = get_args(tp)
+                default = common["default"]
+                if isinstance(default, DefaultMark):
+                    default_variable = default_variable or default.type
+                if isinstance(_unmark(default), TypeVar):
+                    common |= {"carrier": _unmark(default), "default": AUTO_RESOLVE}
                 params.append(Param(parameter.name, "type", args[0] if args else object, **common))
             else:
                 with contextlib.suppress(TypeError):
@@ -250,11 +267,18 @@ def _strip_default(tp: Any) -> Any:
 
 def _optional(tp: Any) -> Any:
     """`TS[int] | None` as `TS[int]`."""
-    if get_origin(tp) is typing.Union:
+    if get_origin(tp) in (typing.Union, types.UnionType):
         rest = [a for a in get_args(tp) if a is not type(None)]
-        if len(rest) == 1 and is_ts(rest[0]):
-            return rest[0]
+        if all(is_ts(a) for a in rest):
+            return rest[0] if len(rest) == 1 else _one_of(tuple(rest))
     return tp
+
+
+@functools.cache
+def _one_of(options: tuple[Any, ...]) -> TypeVar:
+    """`TS[int] | TS[str]`: a variable for either."""
+    name = " | ".join(type_name(option) for option in options)
+    return TypeVar(name, *options)
 
 
 # --- calls -------------------------------------------------------------------------------------
@@ -435,16 +459,22 @@ def resolve_gathered(
             else:
                 later.append(p)
         elif p.kind == "type":
+            if p.carrier is not None:
+                value = _carried(signature, p, value, bindings)
             if value is AUTO_RESOLVE or value is None:
                 continue
+            arguments[p.name] = value
             pattern = p.type
+            if type(value) in _PLAIN:
+                raise _misfit(signature, p, value, MatchError(f"{value!r} is no type"))
             try:
                 if isinstance(pattern, TypeVar):
-                    bindings_before = bindings.get(pattern)
-                    if bindings_before is None:
+                    if bindings.get(pattern) is None:
                         bindings[pattern] = value
                 elif isinstance(pattern, TsMeta):
                     match(pattern, value, bindings)
+                elif pattern is not object:
+                    match_scalar(pattern, value, bindings)
             except MatchError as problem:
                 raise _misfit(signature, p, value, problem) from None
     for p in later:
@@ -461,7 +491,7 @@ def resolve_gathered(
             if p.kind == "context" and isinstance(getattr(arguments[p.name], "type", None), TSBm):
                 types[p.name] = arguments[p.name].type  # the bundle of a scalar class
         elif p.kind == "type" and arguments[p.name] is AUTO_RESOLVE:
-            found = substitute(p.type, bindings)
+            found = bindings.get(p.carrier) or substitute(p.type, bindings)
             if isinstance(found, TypeVar):
                 raise WiringError(
                     f"{signature.name}: the type of {p.name!r} cannot be told",
@@ -478,6 +508,18 @@ def resolve_gathered(
                 hint=f"give it: {signature.name}[{open_variables[0].__name__}: ...](...)",
             )
     return Resolved(arguments, bindings, types, output)
+
+
+def _carried(signature: Signature, p: Param, value: Any, bindings: Bindings) -> Any:
+    """The type a parameter such as `to: type[OUT] = DEFAULT[OUT]` has: one with its variable, given either way."""
+    known = bindings.get(p.carrier)
+    if value is AUTO_RESOLVE or value is None:
+        return value if known is None else known
+    if known is not None and known != value:
+        problem = f"{p.carrier.__name__} is {type_name(known)} already"
+        raise _misfit(signature, p, value, MatchError(problem))
+    bindings[p.carrier] = value
+    return value
 
 
 class UnresolvedError(WiringError):

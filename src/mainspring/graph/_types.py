@@ -386,7 +386,14 @@ def _is_size(tp: Any) -> bool:
 
 
 class CompoundScalar:
-    """Base of scalars with fields: write subclasses as dataclasses."""
+    """Base of scalars with fields: write subclasses as dataclasses.
+
+    Words of hgraph's in the class line (`namespace=`, `abstract=`, `discriminator=`) are taken; types are told
+    apart by their classes here, so nothing needs them.
+    """
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__()
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that have a value, compound ones as dictionaries themselves."""
@@ -419,8 +426,8 @@ class TimeSeriesSchema:
 
     __scalar_type__: Any = None
 
-    def __init_subclass__(cls, scalar_type: Any = False, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
+    def __init_subclass__(cls, scalar_type: Any = False, **words: Any) -> None:
+        super().__init_subclass__()
         if scalar_type is True:
             cls.__scalar_type__ = cls.to_scalar_schema()
         elif scalar_type:
@@ -836,6 +843,10 @@ SCHEMA = TypeVar("SCHEMA", bound=CompoundScalar)
 DATA_FRAME = "mainspring.frame"
 
 
+# `TS[V]` is the value of a dictionary as often as `V` is.
+_EITHER = frozenset({V, V_1, V_2})
+
+
 def is_ts_variable(tp: Any) -> bool:
     """Does a type variable stand for a whole time series?"""
     if not isinstance(tp, TypeVar):
@@ -887,7 +898,7 @@ def _scalar(tp: Any) -> Any:
     if isinstance(tp, TsMeta):
         raise ParseError(f"{tp!r} is a time series, a scalar type is needed here")
     if isinstance(tp, TypeVar):
-        if is_ts_variable(tp):
+        if is_ts_variable(tp) and tp not in _EITHER:
             raise ParseError(f"{tp.__name__} stands for a time series, a scalar is needed here")
         return tp
     if tp is typing.Any:

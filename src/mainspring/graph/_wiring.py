@@ -378,7 +378,14 @@ class WiringPort:
         )
         return f"<port {getattr(self.node, 'name', '?')}{steps}: {type_name(self.type)}>"
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The part with a name, or the default."""
+        return self.as_dict().get(name, default)
+
     def __contains__(self, item: Any) -> bool:
+        tp = self.type.dereference()
+        if isinstance(tp, TSBm) and isinstance(item, str):
+            return item in tp.fields
         raise TypeError(f"`in` cannot be wired; hint: use contains_({self!r}, item)")
 
     def reduce(self, func: Any, zero: Any = None, **kwargs: Any) -> Any:

@@ -38,6 +38,7 @@ from mainspring.graph._types import (
     TSLm,
     TSm,
     TsMeta,
+    TSSm,
     is_ts,
     match,
     parse_ts,
@@ -137,7 +138,7 @@ def eval_node(
     if ticks is None:
         return None
     if __elide__:
-        return [value for _, value in ticks]
+        return [value for _, value in ticks] or None
     return _by_cycle(ticks, start, length)
 
 
@@ -190,6 +191,7 @@ def _inputs(
         if isinstance(variable, TypeVar):
             bindings[variable] = tp
     given = gather(signature, args, kwargs)
+    _check_names(signature, given, types)
     explicit = set(kwargs) | {p.name for p, _ in zip(signature.positional, args, strict=False)}
     positional: list[Any] = []
     named: dict[str, Any] = {}
@@ -205,6 +207,18 @@ def _inputs(
     made: dict[str, Any] = {}
     for p in signature.open:
         value = given[p.name]
+        if p.kind == "any" and isinstance(value, (list, tuple, dict)):
+            parts = value if p.star == 2 else dict(enumerate(value)) if p.star else {p.name: value}
+            found = {}
+            for key, one in parts.items():
+                if isinstance(one, list) and (p.star or p.name in explicit):
+                    one, n = _source(str(key), one, types.get(p.name), bindings)
+                    length = max(length, n)
+                found[key] = one
+            made[p.name] = (
+                found if p.star == 2 else list(found.values()) if p.star else found[p.name]
+            )
+            continue
         if p.kind != "ts" or value is None or is_port(value) or p.name in as_scalars:
             made[p.name] = value
             continue
@@ -218,9 +232,13 @@ def _inputs(
             if element is not None:
                 tp = parse_ts(element, p.name)
             inner = tp.element if isinstance(tp, TSLm) else tp
+            if isinstance(inner, TSBm):  # of different types: each is told by its own values
+                inner = inner.fields.values() if isinstance(inner.args[0], type) else ()
+            of_each = list(inner) if not is_ts(inner) else []
             parts = []
             for i, one in enumerate(series):
-                port, n = _source(f"{p.name}[{i}]", one, inner, bindings)
+                want = inner if is_ts(inner) else of_each[i] if i < len(of_each) else None
+                port, n = _source(f"{p.name}[{i}]", one, want, bindings)
                 length = max(length, n)
                 parts.append(port)
             made[p.name] = parts
@@ -241,8 +259,11 @@ def _inputs(
         )
         length = max(length, n)
         made[p.name] = port
+    by_position = {p.name for p in signature.positional[: len(args)]}
     for p in signature.open:
-        if p.star == 1:
+        if p.name in by_position:
+            positional.append(made[p.name])
+        elif p.star == 1:
             positional += list(made[p.name])
         elif p.star == 2:
             named.update(made[p.name])
@@ -258,6 +279,19 @@ def _inputs(
         else:
             positional.append(made[p.name])
     return positional, named, length
+
+
+def _check_names(signature: Signature, given: Mapping[str, Any], types: Mapping[Any, Any]) -> None:
+    """Refuse a `resolution_dict` that names what is no input."""
+    known = [p.name for p in signature.open if p.kind in ("ts", "any", "context")]
+    if signature.kwstar is not None:
+        known += given[signature.kwstar.name]
+    unknown = [name for name in types if isinstance(name, str) and name not in known]
+    if unknown:
+        raise WiringError(
+            f"resolution_dict names {', '.join(map(repr, unknown))}, which is no time-series input",
+            hint=f"the inputs are {', '.join(known) or 'none'}",
+        )
 
 
 def _operator_places(node: Any) -> list[list[Param]] | None:
@@ -339,6 +373,13 @@ _STRICT = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
 
 def _check_values(name: str, values: list[Any], tp: Any) -> None:
     """Refuse values that an input of plain scalars cannot take, before anything runs."""
+    if isinstance(tp, TSSm):
+        for value in values:
+            if isinstance(value, Mapping) and value:
+                raise TypeError(
+                    f"{name!r} is a {tp!r}, it cannot tick the dictionary {value!r}; "
+                    "hint: give a set, or set_delta(added, removed)"
+                )
     allowed = (
         _STRICT.get(tp.scalar) if isinstance(tp, TSm) and isinstance(tp.scalar, type) else None
     )

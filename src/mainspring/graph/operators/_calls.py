@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mainspring.graph._nodes import BuiltIn
 from mainspring.graph.operators._base import (
     OUT,
     TS,
@@ -144,5 +145,5 @@ convert = Convert()
 combine = Combine()
 collect = Collect()
 emit = Emit()
-cast_ = Cast()
-downcast_ = Downcast()
+cast_ = BuiltIn(Cast())
+downcast_ = BuiltIn(Downcast())

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from mainspring.graph._nodes import BuiltIn
 from mainspring.graph.operators._base import (
     CLOCK,
     SCHEDULER,
@@ -52,7 +53,7 @@ class Zero:
         return const_of(known[scalar], tp)
 
 
-zero = Zero()
+zero = BuiltIn(Zero())
 
 
 @generator(overloads=schedule)
