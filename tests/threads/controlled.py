@@ -18,8 +18,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from mainspring import threads
-from mainspring.threads import _dispatcher, _job, _sync
+from mainspring.threads import _dispatcher, _job, _render, _sync
 
 LAYER = str(Path(threads.__file__).parent)
 
@@ -200,15 +202,13 @@ class ControlledLock:
 def controlled(seed: int) -> Iterator[Scheduler]:
     """The layer's primitives are the scheduler's while the block runs."""
     scheduler = Scheduler(seed)
-    before = (_sync.Lock, _sync.start_thread, _sync.monotonic_ns, _job._active_lock)
-    others = _dispatcher._open
-    _dispatcher._open = weakref.WeakValueDictionary()
-    _sync.Lock = scheduler.lock  # type: ignore[misc, assignment]
-    _sync.start_thread = scheduler.spawn  # type: ignore[assignment]
-    _sync.monotonic_ns = scheduler.monotonic_ns
-    _job._active_lock = scheduler.lock()  # type: ignore[assignment]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sync, "Lock", scheduler.lock)
+        patch.setattr(_sync, "start_thread", scheduler.spawn)
+        patch.setattr(_sync, "monotonic_ns", scheduler.monotonic_ns)
+        patch.setattr(_job, "_active_lock", scheduler.lock())
+        # What a scenario leaves open is its own.
+        patch.setattr(_job, "_active", {})
+        patch.setattr(_dispatcher, "_open", weakref.WeakValueDictionary())
+        patch.setattr(_render, "_open", weakref.WeakSet())
         yield scheduler
-    finally:
-        _sync.Lock, _sync.start_thread, _sync.monotonic_ns, _job._active_lock = before
-        _dispatcher._open = others

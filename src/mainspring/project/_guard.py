@@ -7,7 +7,6 @@ frame late. So there is one slot, and who finds it taken is told by what, at onc
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 
 from mainspring.project.errors import VaultBusyError
 
@@ -58,10 +57,5 @@ class HeavyOpSlot:
     def __enter__(self) -> HeavyOpSlot:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.release()

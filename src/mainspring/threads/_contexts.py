@@ -28,7 +28,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
 from mainspring._kernel import threads as _kernel
@@ -242,12 +242,7 @@ class thread_context:
         if not _kernel.current_contexts() & self._allowed:
             raise _not_in(self.contexts, _caller())
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         return None
 
     def __bool__(self) -> bool:

@@ -31,7 +31,6 @@ import atexit
 import itertools
 import threading
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from mainspring._kernel import threads as _kernel
@@ -166,12 +165,7 @@ class Job(abc.ABC, Generic[T]):
     def __enter__(self: J) -> J:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Leaving the block early leaves nothing running."""
         self.cancel()
         self.join()

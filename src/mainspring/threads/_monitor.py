@@ -16,7 +16,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 
 from mainspring.threads import _sync
 from mainspring.threads._contexts import ThreadContext
@@ -126,12 +125,7 @@ class MainThreadMonitor:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _look(self) -> None:

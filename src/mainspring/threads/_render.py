@@ -22,7 +22,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Any
 
 from mainspring._kernel import threads as _kernel
@@ -163,12 +163,7 @@ class Renderer:
     def __enter__(self) -> Renderer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # inside

@@ -15,7 +15,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from mainspring.threads import _sync
@@ -105,12 +104,7 @@ class FileWatcher:
     def __enter__(self) -> FileWatcher:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # on the watcher's thread
