@@ -64,8 +64,8 @@ class Disk:
         self.count = 0
         self.at = 0
         self.action: Callable[[], None] = lambda: None
-        for name in ("fsync", "link", "replace", "rename", "mkdir"):
-            monkeypatch.setattr(os, name, self._watched(getattr(os, name)))
+        for name in ("fsync", "link", "replace", "rename", "mkdir", "unlink"):
+            monkeypatch.setattr(os, name, self._watched(getattr(os, name), name != "unlink"))
         disk = self
 
         class Watched(io.BufferedWriter):
@@ -80,17 +80,17 @@ class Disk:
         for module in (_files, _archive, _assets):
             monkeypatch.setattr(module, "open_new", open_new)
 
-    def _watched(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _watched(self, call: Callable[..., Any], needs_room: bool) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
-            self.touch()
+            self.touch(needs_room)
             return call(*args, **kwargs)
 
         return watched
 
-    def touch(self) -> None:
+    def touch(self, needs_room: bool = True) -> None:
         if threading.current_thread().name.startswith("job-"):
             self.count += 1
-            if self.count == self.at:
+            if self.count == self.at and (needs_room or self.action != self._full):
                 self.action()
 
     def full_at(self, number: int) -> None:
@@ -114,6 +114,35 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return Disk(monkeypatch)
+
+
+class Stops:
+    """Counts the places at which work looks whether it shall stop, and asks it to at the n-th."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.at = 0
+        for name in ("checkpoint", "commit", "wait"):
+            monkeypatch.setattr(threads.StopToken, name, self._watched(name))
+
+    def _watched(self, name: str) -> Callable[..., Any]:
+        call = getattr(threads.StopToken, name)
+
+        def watched(token: threads.StopToken, *args: Any) -> Any:
+            self.count += 1
+            if self.count == self.at:
+                token._source.request_stop()
+            return call(token, *args)
+
+        return watched
+
+    def stop_at(self, number: int) -> None:
+        self.count, self.at = 0, number
+
+
+@pytest.fixture
+def stops(monkeypatch: pytest.MonkeyPatch) -> Stops:
+    return Stops(monkeypatch)
 
 
 def in_a_process_that_dies(work: Callable[[], Any]) -> bool:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from mainspring.project import Delivery, Outbox, OutboxError, ProjectError, Retry, StreamReportsJob
-from mainspring.threads import JobCancelledError
+from mainspring.threads import Job, JobCancelledError, Progress, StopToken
 
-from .conftest import finish
+from .conftest import Disk, finish, in_a_process_that_dies
 from .servers import endpoint
 
 AT_ONCE = Retry(attempts=4, first_s=0.0)
@@ -73,6 +73,87 @@ def test_an_endpoint_that_is_away_for_days(outbox: Outbox, tmp_path: Path) -> No
         done = finish(StreamReportsJob.start(Outbox(outbox.folder), told.url))
     assert done == Delivery(sent=3, rejected=1, attempts=4)
     assert [report["run"] for report in told.received] == [1, 2, 3]
+
+
+class PuttingJob(Job[None]):
+    """Three reports, one after the other."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        super().__init__("put")
+        self.outbox = outbox
+
+    def run(self, stop: StopToken, progress: Progress) -> None:
+        for number in range(3):
+            self.outbox.put({"run": number}, id=f"run-{number}")
+
+
+@pytest.mark.slow
+def test_reports_survive_a_kill_at_every_moment(tmp_path: Path, disk: Disk) -> None:
+    """SIGKILL while they are kept, and while they are sent: what is kept is whole and oldest first;
+    what arrives again has the id it had before, and nothing is lost."""
+    number = 0
+    while True:
+        number += 1
+        outbox = Outbox(tmp_path / f"put-{number}")
+        disk.kills_at(number)
+        killed = in_a_process_that_dies(lambda kept=outbox: PuttingJob.start(kept).join())
+        disk.mended()
+        with endpoint() as told:
+            finish(StreamReportsJob.start(outbox, told.url))
+        assert told.keys == [f"run-{n}" for n in range(len(told.keys))]
+        if not killed:
+            break
+    assert number > 6
+    assert len(told.keys) == 3
+    number = 0
+    while True:
+        number += 1
+        outbox = Outbox(tmp_path / f"send-{number}")
+        finish(PuttingJob.start(outbox))
+        with endpoint() as told:
+            told.answers = [(200, {}), (422, {})]
+            disk.kills_at(number)
+            killed = in_a_process_that_dies(
+                lambda kept=outbox, url=told.url: StreamReportsJob.start(kept, url).join()
+            )
+            disk.mended()
+            finish(StreamReportsJob.start(outbox, told.url))
+        refused = [path.name.split(".")[1] for path in outbox.rejected()]
+        assert sorted({*told.keys, *refused}) == ["run-0", "run-1", "run-2"]
+        assert told.keys == sorted(told.keys)
+        assert [report["id"] for report in told.received] == told.keys
+        assert len(outbox) == 0
+        if not killed:
+            break
+    assert number > 3
+
+
+def test_a_file_system_without_locks_still_keeps_and_sends(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS has none for folders: nothing is swept that may be somebody's, and work goes on."""
+    import errno
+    import fcntl
+
+    from mainspring.project import AssetRegistry, Project, RegistryError, sweep
+
+    def none(handle: int, operation: int) -> None:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    outbox.put({"run": 3}, id="run-3")
+    with endpoint() as told:
+        assert finish(StreamReportsJob.start(outbox, told.url)).sent == 4
+    project = Project.create(outbox.folder.parent / "cell")
+    left = project.root / ".x.12345678.mainspring-partial"
+    left.touch()
+    assert sweep(project.root) == []
+    assert left.exists()
+    with (
+        pytest.raises(RegistryError, match="a file system without locks"),
+        AssetRegistry(project.root / "assets").writing(),
+    ):
+        pass
 
 
 class KilledError(Exception):

@@ -89,6 +89,27 @@ def test_names_that_are_no_names_are_refused_at_once(tmp_path: Path, wanted: str
     assert Vault(tmp_path).guard.current is None
 
 
+def test_a_vault_is_made_in_a_folder_that_is_there(tmp_path: Path) -> None:
+    """Refused at once: what is made above a vault would be left behind by a put that fails."""
+    with pytest.raises(VaultError, match="no is not a folder"):
+        Vault(tmp_path / "no" / "vault")
+
+
+def test_a_first_put_that_fails_leaves_no_vault(robot: Path, tmp_path: Path) -> None:
+    """Neither folders nor a lock, whatever it came to."""
+    from mainspring.project import _stores
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_stores, "write_atomically", full)
+        with pytest.raises(OSError, match="No space"):
+            finish(VaultPutJob.start(Vault(tmp_path / "new"), robot, "arm", "1"))
+    assert not (tmp_path / "new").exists()
+    finish(VaultPutJob.start(Vault(tmp_path / "new"), robot, "arm", "1"))
+
+
 def test_damaged_bytes_are_noticed_and_not_kept(vault: Vault, robot: Path, tmp_path: Path) -> None:
     package = finish(VaultPutJob.start(vault, robot, "robot", "1.0"))
     path = tmp_path / "vault" / "objects" / package.sha256[:2] / package.sha256

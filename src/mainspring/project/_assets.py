@@ -9,7 +9,6 @@ registry.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -22,7 +21,13 @@ from typing import Any
 import msgspec
 
 from mainspring.errors import nearest
-from mainspring.project._files import CHUNK_BYTES, StagedFolder, open_new, write_atomically
+from mainspring.project._files import (
+    CHUNK_BYTES,
+    StagedFolder,
+    open_new,
+    try_lock,
+    write_atomically,
+)
 from mainspring.project._importers import KINDS, ParsedAsset, parse_asset
 from mainspring.project.errors import AssetError, RegistryError
 from mainspring.threads import Job, Progress, StopToken, assert_owner
@@ -145,14 +150,19 @@ class AssetRegistry:
         self.folder.mkdir(exist_ok=True)
         handle = os.open(self.folder / "registry.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            locked = try_lock(handle)
+            if locked is None:
+                raise RegistryError(
+                    f"{self._file} is on a file system without locks, so nobody can be its one "
+                    "writer",
+                    hint="keep the project on a local disk, or on NFS with its lock service",
+                )
+            if not locked:
                 writer = os.pread(handle, 100, 0).decode(errors="replace") or "somebody"
                 raise RegistryError(
                     f"{self._file} is being written by {writer}",
                     hint="one writer at a time: try again when that is done",
-                ) from None
+                )
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
             self.reload()

@@ -8,12 +8,13 @@ leaves one whose lock died with it, and whoever next writes into the same folder
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from mainspring.project.errors import ProjectError
@@ -22,9 +23,11 @@ __all__ = [
     "CHUNK_BYTES",
     "StagedFile",
     "StagedFolder",
+    "lock_file",
     "open_new",
     "sweep",
     "sync_folder",
+    "try_lock",
     "write_atomically",
 ]
 
@@ -63,7 +66,7 @@ class _Staged:
             self.path = destination.parent / f".{destination.name}.{secrets.token_hex(4)}{_SUFFIX}"
             handle = self._make()
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                try_lock(handle, wait=True)
                 # Somebody's sweep may have come between making and locking it.
                 if os.path.lexists(self.path):
                     return
@@ -86,12 +89,7 @@ class _Staged:
             self._ended = True
             self._remove()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.discard()
 
     def _check_free(self) -> None:
@@ -126,7 +124,8 @@ class StagedFile(_Staged):
             except FileExistsError:
                 self._check_free()
                 raise
-            os.unlink(self.path)
+            with contextlib.suppress(OSError):  # it is there; its other name goes with a sweep
+                os.unlink(self.path)
         self._ended = True
         self.file.close()
         try:
@@ -193,10 +192,8 @@ def sweep(folder: Path) -> list[Path]:
         except OSError:
             continue
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue  # its writer lives
-        else:
+            if not try_lock(handle):
+                continue  # its writer lives, or nobody can tell
             if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
             else:
@@ -205,6 +202,39 @@ def sweep(folder: Path) -> list[Path]:
         finally:
             os.close(handle)
     return removed
+
+
+def try_lock(handle: int, *, wait: bool = False) -> bool | None:
+    """Lock an open file against every other process until it is closed: whether that worked, or
+    None where the file system has no such locks (NFS for folders, for one)."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        return None
+    return True
+
+
+@contextlib.contextmanager
+def lock_file(path: Path) -> Iterator[int]:
+    """While the block runs nobody else is inside such a block, in any process; the open file."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        try:
+            try_lock(handle, wait=True)
+            try:
+                there = os.stat(path)
+            except FileNotFoundError:
+                continue
+            # Whoever held it may have removed it, and then it locks nobody out.
+            if os.path.samestat(os.fstat(handle), there):
+                yield handle
+                return
+        finally:
+            os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

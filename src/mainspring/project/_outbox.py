@@ -10,7 +10,6 @@ stays away for days fills the outbox up to its bound and no further: then `put` 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import math
 import os
@@ -22,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from mainspring.project._files import write_atomically
+from mainspring.project._files import try_lock, write_atomically
 from mainspring.project._http import Unreachable, check_url, request
 from mainspring.project.errors import OutboxError
 from mainspring.threads import Job, Progress, StopToken
@@ -100,13 +99,12 @@ class Outbox:
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            # Where nobody can tell it goes on: what is sent twice has the same id both times.
+            if try_lock(handle) is False:
                 raise OutboxError(
                     f"the reports in {self.folder} are being sent already",
                     hint="one sender at a time: wait for the other one, or stop it",
-                ) from None
+                )
             yield
         finally:
             os.close(handle)

@@ -10,13 +10,12 @@ DELETE, and answers `If-Match`, is one to write to.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from mainspring.project._files import CHUNK_BYTES, StagedFile, write_atomically
+from mainspring.project._files import CHUNK_BYTES, StagedFile, lock_file, write_atomically
 from mainspring.project._http import Answer, Unreachable, check_url, read_in_pieces, request
 from mainspring.project.errors import VaultError
 from mainspring.threads import Progress, StopToken
@@ -65,6 +64,8 @@ class FolderStore:
         self.folder = folder
         if folder.exists() and not folder.is_dir():
             raise VaultError(f"{folder} is not a folder", hint="a vault is a folder or an address")
+        if not folder.exists() and not folder.parent.is_dir():
+            raise VaultError(f"{folder.parent} is not a folder", hint="make the folder first")
 
     def __str__(self) -> str:
         return str(self.folder)
@@ -76,12 +77,8 @@ class FolderStore:
             return EMPTY_INDEX if self.folder.is_dir() else None
 
     def change_index(self, change: Change) -> None:
-        handle = os.open(self.folder / "index.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with lock_file(self.folder / "index.lock"):
             write_atomically(self.folder / "index.json", change(self.read_index()))
-        finally:
-            os.close(handle)
 
     def has(self, sha256: str, stop: StopToken) -> bool:
         return (self.folder / _object(sha256)).is_file()
@@ -111,6 +108,11 @@ class FolderStore:
     def delete(self, sha256: str) -> None:
         path = self.folder / _object(sha256)
         path.unlink(missing_ok=True)
+        index, lock = self.folder / "index.json", self.folder / "index.lock"
+        if lock.exists() and not index.exists():  # this would have been the first package
+            with lock_file(lock):
+                if not index.exists():
+                    lock.unlink()
         _remove_empty([self.folder, path.parent.parent, path.parent])
 
 
