@@ -1,5 +1,6 @@
 // Ticks let through, held back or chosen, for scalars of any kind, and choices between whole time
 // series, which bind a link instead of copying.
+#include <algorithm>
 #include <deque>
 
 #include "graph/ops_native.hpp"
@@ -90,11 +91,13 @@ public:
     }
 };
 
+// The same of floats, further apart than a tolerance (input 1, if it is wired).
 class DistinctReal final : public NativeNode<2> {
 public:
     void eval(Time now) override {
-        if (!modified(0, now)) return;
-        const Real tolerance = in_[1] != nullptr && valid(1) ? f64(1) : 1e-15;
+        const bool given = in_[1] != nullptr;
+        if (!valid(0) || (given ? !valid(1) : !modified(0, now))) return;
+        const Real tolerance = given ? f64(1) : 1e-15;
         ScalarOut& last = result();
         if (!last.valid() || !(std::fabs(f64(0) - last.raw.f) <= tolerance))
             last.set_real(f64(0), now);
@@ -222,14 +225,25 @@ public:
     }
 };
 
-// The first input to have a value; when it loses it, the first that has one then.
+// Does a source have a value? One put together of links has none when each of them lost its own.
+bool alive(Out* source) {
+    Out* leads_to = source->resolve();
+    if (leads_to == nullptr || !leads_to->valid()) return false;
+    if (leads_to->kind != Kind::bundle && leads_to->kind != Kind::list) return true;
+    const auto& children = static_cast<GroupOut*>(leads_to)->children;
+    return std::any_of(children.begin(), children.end(), alive);
+}
+
+// The first input to have a value; when it loses it, the first that has one then. The inputs after the
+// first `parameter 0` are parts of them, and only say when to look.
 class Race final : public Choice {
 public:
     void eval(Time now) override {
-        if (chosen_ != nobody && in_[chosen_]->valid()) return;
+        if (chosen_ != nobody && alive(in_[chosen_])) return;
         // order: of the arguments
-        for (std::size_t i = 0; i < in_.size(); ++i) {
-            if (!in_[i]->valid()) continue;
+        const auto runners = static_cast<std::size_t>(spec->params[0].raw.i);
+        for (std::size_t i = 0; i < runners; ++i) {
+            if (!alive(in_[i])) continue;
             choose(i, now);
             return;
         }

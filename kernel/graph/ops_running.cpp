@@ -11,20 +11,13 @@ namespace {
 
 using namespace ops;
 
-// Input 1, where there is one, resets: what was gathered goes before a value of the same cycle.
-bool reset_ticked(Out* reset, Time now) {
-    if (reset == nullptr || !reset->modified(now)) return false;
-    Out* leads_to = reset->resolve();
-    if (leads_to == nullptr) return false;
-    return leads_to->kind != Kind::scalar || leads_to->type->scalar != Scalar::boolean ||
-           as_scalar(*leads_to).raw.b;
-}
-
+// Input 1, where there is one, resets whenever it ticks: what was gathered goes before a value of the
+// same cycle.
 template <class T>
 class RunningSum final : public NativeNode<2> {
 public:
     void eval(Time now) override {
-        const bool reset = reset_ticked(in_[1], now);
+        const bool reset = in_[1] != nullptr && in_[1]->modified(now);
         if (reset) total_ = T{};
         const bool ticked = modified(0, now) && valid(0);
         if (ticked) total_ = add(total_, Cell<T>::get(at(0).raw), "sum_");

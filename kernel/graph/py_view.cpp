@@ -631,6 +631,13 @@ PyObject* clear(PyObject* self, PyObject*) {
         Py_RETURN_NONE;
     });
 }
+PyObject* touch(PyObject* self, PyObject*) {
+    return guard([&]() -> PyObject* {
+        Out* out = writable(self);
+        if (out->valid()) out->mark(now_of(*out));
+        Py_RETURN_NONE;
+    });
+}
 PyObject* add(PyObject* self, PyObject* key) {
     return guard([&]() -> PyObject* {
         Out* out = writable(self);
@@ -738,6 +745,7 @@ PyMethodDef methods[] = {
     {"can_apply_result", can_apply_result, METH_NOARGS, "Has the output not ticked yet?"},
     {"invalidate", invalidate, METH_NOARGS, "Take the value away."},
     {"clear", clear, METH_NOARGS, "Remove every key or element."},
+    {"touch", touch, METH_NOARGS, "Tick with the value there is."},
     {"add", add, METH_O, "Add an element to a TSS."},
     {"remove", remove, METH_O, "Remove an element or key."},
     {"get_or_create", get_or_create, METH_O, "The time series of a key, made if missing."},

@@ -887,12 +887,6 @@ def parse_ts(tp: Any, where: str) -> Any:
     )
 
 
-_SCALAR_ALIASES: dict[Any, Any] = {
-    typing.Any: object,
-    dict: dict,
-}
-
-
 def _scalar(tp: Any) -> Any:
     """A scalar type from an annotation, in the one form types are compared in."""
     if isinstance(tp, TsMeta):
@@ -904,16 +898,26 @@ def _scalar(tp: Any) -> Any:
     if tp is typing.Any:
         return object
     origin = get_origin(tp)
-    if origin is not None:
-        args = get_args(tp)
-        if origin in (tuple, list, set, frozenset, dict):
-            inner = tuple(a if a is Ellipsis else _scalar(a) for a in args)
-            return origin[inner] if inner else origin
-        if origin is collections.abc.Mapping:
-            return origin[tuple(_scalar(a) for a in args)]
-        if origin is typing.Union or origin is _pytypes.UnionType:
-            return tp
-    return tp
+    kind = (
+        Mapping if _is_mapping(origin)
+        else frozenset if origin in _SETS
+        else origin if origin in (tuple, list)
+        else None
+    )  # fmt: skip
+    inner = get_args(tp)
+    if not inner:
+        return origin or tp  # `typing.Callable` is `collections.abc.Callable`
+    if kind is None:
+        return tp
+    return kind[tuple(a if a is Ellipsis else _scalar(a) for a in inner)]
+
+
+_SETS = (set, frozenset, collections.abc.Set)
+
+
+def _is_mapping(tp: Any) -> bool:
+    """Is this one of the ways to write a mapping? `frozendict` is the package's, where it is there."""
+    return tp in (dict, Mapping) or getattr(tp, "__name__", "") == "frozendict"
 
 
 # --- matching ----------------------------------------------------------------------------------
@@ -1142,7 +1146,7 @@ def scalar_type_of(value: Any) -> Any:
             return dict
         keys = _common([scalar_type_of(k) for k in value])
         values = _common([scalar_type_of(v) for v in value.values()])
-        return dict[keys, values]  # type: ignore[valid-type]  # a type that is made here
+        return Mapping[keys, values]  # type: ignore[valid-type]  # a type that is made here
     if isinstance(value, (type, TsMeta)):
         return type
     return kind

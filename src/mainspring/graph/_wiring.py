@@ -337,7 +337,7 @@ class WiringPort:
         if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None):
             return iter([port for _, port in self.children()])
         if isinstance(tp, TSBm):
-            return iter(tp.fields)
+            return iter([port for _, port in self.children()])
         raise TypeError(
             f"{self!r} cannot be iterated while wiring: it has no values yet. "
             "hint: use map_ to do something for each element, or iterate inside a compute_node"

@@ -20,6 +20,7 @@ from mainspring.graph.operators import (
     _dates,
     _dicts,
     _lists,
+    _mappings,
     _names,
     _native,
     _ports,
@@ -37,19 +38,25 @@ from mainspring.graph.operators._calls import cast_, collect, combine, convert, 
 from mainspring.graph.operators._enums import CmpResult, DivideByZero
 from mainspring.graph.operators._names import *  # noqa: F403
 from mainspring.graph.operators._names import __all__ as _operator_names
+from mainspring.graph.operators._schemas import BoolResult, KeyValue, WindowResult
+from mainspring.graph.operators._sinks import DebugContext
 from mainspring.graph.operators._sources import zero
 from mainspring.graph.operators._statistics import center_of_mass_to_alpha, span_to_alpha
 
 # Importing a module is what adds its overloads.
 _MODULES = (
-    _names, _native, _running, _scalars, _text, _dates, _access, _lists, _sets, _dicts, _ports, _choice, _stream,
+    _names, _native, _running, _scalars, _text, _dates, _access, _lists, _sets, _dicts, _mappings, _ports, _choice, _stream,
     _statistics, _bundles, _window, _sinks,
 )  # fmt: skip
 
 __all__ = [
     *_operator_names,
+    "BoolResult",
     "CmpResult",
+    "DebugContext",
     "DivideByZero",
+    "KeyValue",
+    "WindowResult",
     "accumulate",
     "average",
     "cast_",

@@ -1,20 +1,20 @@
 """Getting at parts: attributes and items of scalars, items of lists by a live place."""
 
-from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
 from enum import Enum
+from operator import attrgetter, methodcaller
 from typing import Any, get_args, get_origin
 
-from mainspring.graph.operators import _names as names
 from mainspring.graph.operators._base import (
     COMPOUND_SCALAR,
     REF,
     SCALAR,
+    SCALAR_1,
     SIZE,
     TIME_SERIES_TYPE,
     TS,
     TSL,
-    K,
     TSBm,
     TSDm,
     TSm,
@@ -28,38 +28,47 @@ from mainspring.graph.operators._base import (
     scalar_fields,
     type_name,
 )
+from mainspring.graph.operators._dates import midnight, to_stamp
 from mainspring.graph.operators._names import contains_, getattr_, getitem_, len_, setattr_
 
-# Attributes of dates and times that a port shows: the type they are read from, the operator.
-_PARTS: dict[Any, tuple[str, ...]] = {
-    date: ("year", "month", "day", "weekday", "isoweekday", "isoformat"),
-    datetime: (
-        "year", "month", "day", "weekday", "isoweekday", "hour", "minute", "second", "microsecond",
-        "date", "time", "timestamp",
-    ),
-    timedelta: ("days", "seconds", "microseconds", "total_seconds"),
-}  # fmt: skip
-
-
-def _operator_of_part(kind: Any, name: str) -> Any:
-    if name in ("date", "time"):
-        return None
-    return getattr(names, name)
+# Attributes that a port of dates and times shows: what reads them, and what they give.
+_WHOLE_DATE: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    **{name: (attrgetter(name), int) for name in ("year", "month", "day")},
+    **{name: (methodcaller(name), int) for name in ("weekday", "isoweekday")},
+}
+_TIME_OF_DAY: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    name: (attrgetter(name), int) for name in ("hour", "minute", "second", "microsecond")
+}
+_PARTS: dict[Any, dict[str, tuple[Callable[[Any], Any], Any]]] = {
+    date: {**_WHOLE_DATE, "isoformat": (date.isoformat, str)},
+    time: _TIME_OF_DAY,
+    datetime: {
+        **_WHOLE_DATE,
+        **_TIME_OF_DAY,
+        "date": (datetime.date, date),
+        "time": (datetime.time, time),
+        "timestamp": (to_stamp, float),
+        "datepart": (midnight, datetime),
+    },
+    timedelta: {
+        **{name: (attrgetter(name), int) for name in ("days", "seconds", "microseconds")},
+        "total_seconds": (timedelta.total_seconds, float),
+    },
+}
 
 
 def temporal_attr(port: Any, name: str) -> Any:
     """Wire what a port of a date, a time, a span of time or an enumeration shows under a name."""
     kind = port.output_type.dereference().scalar
-    if name == "name" and is_subclass(kind, Enum):
-        return made_node("enum_name", lambda ts: ts.value.name, {"ts": TS[kind]}, TS[str])(port)
-    if name not in _PARTS.get(kind, ()):
+    if name == "name" and (is_subclass(kind, Enum) or kind is type):
+        read = attrgetter("name" if kind is not type else "__name__")
+        return made_node("name", lambda ts: read(ts.value), {"ts": TS[kind]}, TS[str])(port)
+    found = _PARTS.get(kind, {}).get(name)
+    if found is None:
         return None
-    part = _operator_of_part(kind, name)
-    if part is not None:
-        return part(port)
-    out = date if name == "date" else __import__("datetime").time
+    read, out = found
     return made_node(
-        f"datetime_{name}", lambda ts: getattr(ts.value, name)(), {"ts": TS[datetime]}, TS[out]
+        f"{kind.__name__}_{name}", lambda ts: read(ts.value), {"ts": TS[kind]}, TS[out]
     )(port)
 
 
@@ -102,12 +111,48 @@ def getattr_default(ts: TS[COMPOUND_SCALAR], attr: str, default: object):
     field = _field(tp, attr)
     if field is None:
         raise WiringError(f"{type_name(tp)} has no attribute {attr!r}")
+    read = _or(attr, default)
+    return made_node(f"getattr_{attr}_or", lambda one: read(one.value), {"ts": tp}, TS[field])(ts)
 
-    def read(one: Any) -> Any:
-        value = getattr(one.value, attr, None)
-        return default if value is None else value
 
-    return made_node(f"getattr_{attr}_or", read, {"ts": tp}, TS[field])(ts)
+def _or(attr: str, default: Any) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        found = getattr(value, attr, None)
+        return default if found is None else found
+
+    return read
+
+
+@compute_node(overloads=getattr_)
+def getattr_computed(ts: TS[COMPOUND_SCALAR], attr: str) -> TS[SCALAR]:
+    """What a property gives, of a type in brackets: `getattr_[SCALAR: int](ts, "area")`."""
+    return getattr(ts.value, attr)
+
+
+@compute_node(overloads=getattr_, valid=("ts",))
+def getattr_computed_or(
+    ts: TS[COMPOUND_SCALAR], attr: str, default_value: TS[SCALAR]
+) -> TS[SCALAR]:
+    """The field or property with a name; the default there is now where it is None."""
+    found = getattr(ts.value, attr, None)
+    return default_value.value if found is None and default_value.valid else found
+
+
+@graph(overloads=getattr_)
+def getattr_each(ts: TS[tuple[COMPOUND_SCALAR, ...]], attr: str, default: object = None):
+    """The field with a name of every element of a tuple."""
+    tp = ts.output_type.dereference()
+    element = get_args(tp.scalar)[0]
+    field = scalar_fields(element).get(attr)
+    if field is None:
+        raise WiringError(f"{type_name(element)} has no attribute {attr!r}")
+    read = _or(attr, default)
+    return made_node(
+        f"getattr_{attr}_each",
+        lambda one: tuple(read(value) for value in one.value),
+        {"ts": tp},
+        TS[tuple[field, ...]],
+    )(ts)
 
 
 def map_attr(ts: Any, attr: str) -> Any:
@@ -137,8 +182,9 @@ def getitem_list(ts: TSL[REF[TIME_SERIES_TYPE], SIZE], key: TS[int]) -> REF[TIME
 
 @compute_node(overloads=getitem_)
 def getitem_tuple(ts: TS[tuple[SCALAR, ...]], key: TS[int]) -> TS[SCALAR]:
-    """The element at a live place."""
-    return ts.value[key.value]
+    """The element at a live place; no tick while there is none."""
+    items, place = ts.value, key.value
+    return items[place] if -len(items) <= place < len(items) else None
 
 
 def _is_fixed(bindings: Any, scalars: Any) -> bool:
@@ -156,26 +202,19 @@ def getitem_fixed(ts: TS[SCALAR], key: int):
     return made_node(f"getitem_{key}", lambda one: one.value[key], {"ts": tp}, TS[args[key]])(ts)
 
 
-@compute_node(overloads=len_)
-def len_tuple(ts: TS[tuple[SCALAR, ...]]) -> TS[int]:
-    """The number of elements."""
-    return len(ts.value)
+def _is_sized(bindings: Any, scalars: Any) -> bool | str:
+    tp = bindings[SCALAR]
+    return hasattr(get_origin(tp) or tp, "__len__") or f"{type_name(tp)} has no length"
 
 
-@compute_node(overloads=len_)
-def len_frozen(ts: TS[frozenset[SCALAR]]) -> TS[int]:
-    """The number of elements."""
-    return len(ts.value)
-
-
-@compute_node(overloads=len_)
-def len_mapping(ts: TS[Mapping[K, SCALAR]]) -> TS[int]:
-    """The number of keys."""
+@compute_node(overloads=len_, requires=_is_sized)
+def len_value(ts: TS[SCALAR]) -> TS[int]:
+    """The number of elements, keys or characters."""
     return len(ts.value)
 
 
 @compute_node(overloads=contains_)
-def contains_tuple(ts: TS[tuple[SCALAR, ...]], item: TS[SCALAR]) -> TS[bool]:
+def contains_tuple(ts: TS[tuple[SCALAR, ...]], item: TS[SCALAR_1]) -> TS[bool]:
     """Whether the item is an element."""
     return item.value in ts.value
 

@@ -7,6 +7,7 @@ node the kernel implements, ``made_node`` makes a Python node for concrete types
 
 import inspect
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from mainspring._kernel.graph import make_reference
@@ -66,6 +67,7 @@ from mainspring.graph._types import (
     NUMBER,
     OUT,
     SCALAR,
+    SCALAR_1,
     SIZE,
     TIME_SERIES_TYPE,
     TIME_SERIES_TYPE_1,
@@ -118,6 +120,7 @@ __all__ = [
     "REF",
     "REMOVE",
     "SCALAR",
+    "SCALAR_1",
     "SCHEDULER",
     "SIGNAL",
     "SIZE",
@@ -163,6 +166,7 @@ __all__ = [
     "compute_node",
     "const_of",
     "declare",
+    "from_the_start",
     "generator",
     "graph",
     "is_dict",
@@ -276,6 +280,16 @@ def made_node(
 def lifted(value: Any) -> Any:
     """Return a port: the value itself, or a constant of it."""
     return value if is_port(value) else const(value)
+
+
+def from_the_start(node: Any) -> Any:
+    """Have a node (with a scheduler) evaluated at the start, whether its inputs have values or not."""
+
+    @node.start
+    def start(_scheduler: SCHEDULER) -> None:
+        _scheduler.schedule(timedelta())
+
+    return node
 
 
 def changed(value: Any, output: Any) -> Any:

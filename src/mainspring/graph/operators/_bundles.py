@@ -14,8 +14,8 @@ from mainspring.graph.operators._base import (
     TS_SCHEMA_1,
     TSB,
     TSm,
-    changed,
     compute_node,
+    const_of,
     graph,
     made_node,
     make_schema,
@@ -120,13 +120,13 @@ def eq_bundles(lhs: TSB[TS_SCHEMA], rhs: TSB[TS_SCHEMA_1]) -> TS[bool]:
     return bool(lhs.value == rhs.value)
 
 
-@compute_node(overloads=len_)
-def len_bundle(ts: TSB[TS_SCHEMA], _output=None) -> TS[int]:
-    """The number of fields."""
-    return changed(len(ts.keys()), _output)
+@graph(overloads=len_)
+def len_bundle(ts: TSB[TS_SCHEMA]) -> TS[int]:
+    """The number of fields, which a bundle has from the start."""
+    return const_of(len(ts.as_dict()), TS[int])
 
 
-@compute_node(overloads=is_empty)
-def is_empty_bundle(ts: TSB[TS_SCHEMA], _output=None) -> TS[bool]:
+@graph(overloads=is_empty)
+def is_empty_bundle(ts: TSB[TS_SCHEMA]) -> TS[bool]:
     """Whether there is no field."""
-    return changed(len(ts.keys()) == 0, _output)
+    return const_of(not ts.as_dict(), TS[bool])

@@ -10,17 +10,22 @@ from mainspring.graph.operators._base import (
     AUTO_RESOLVE,
     REF,
     SIZE,
+    STATE,
     TIME_SERIES_TYPE,
     TS,
+    TS_OUT,
+    TS_SCHEMA,
     TSB,
     TSD,
     TSL,
     CmpResult,
     K,
+    TSBm,
+    TSLm,
+    changed,
     compute_node,
     graph,
     made_node,
-    make_schema,
     native_node,
 )
 from mainspring.graph.operators._names import (
@@ -31,15 +36,19 @@ from mainspring.graph.operators._names import (
     if_cmp,
     if_then_else,
     race,
+    reduce_tsd_of_bundles_with_race,
     reduce_tsd_with_race,
     route_by_index,
 )
+from mainspring.graph.operators._schemas import BoolResult
 
 
-def _linked(name: str, code: str, output: Any, active: list[Any], passive: list[Any]) -> Any:
+def _linked(
+    name: str, code: str, output: Any, active: list[Any], passive: list[Any], *params: Any
+) -> Any:
     """Wire a native choice: `active` inputs evaluate it, `passive` ones are only led to."""
     inputs = [(f"in_{i}", port, i < len(active)) for i, port in enumerate([*active, *passive])]
-    return native_node(name, code, inputs, output, link=True)
+    return native_node(name, code, inputs, output, link=True, params=params)
 
 
 def _one_type(ports: list[Any]) -> Any:
@@ -71,7 +80,7 @@ def if_cmp_any(
 def if_any(condition: TS[bool], ts: TIME_SERIES_TYPE):
     """The time series on the side the condition picks; the other side has no value."""
     tp = _one_type([ts])
-    out = TSB[make_schema({"true": tp, "false": tp}, "BoolResult")]
+    out = TSB[BoolResult[tp]]
     return native_node("if_", "route", [("condition", condition, True), ("ts", ts, False)], out)
 
 
@@ -88,7 +97,15 @@ def route_by_index_any(
 def race_any(*ts: TSL[TIME_SERIES_TYPE, SIZE]) -> TIME_SERIES_TYPE:
     """The first to have a value."""
     ports = list(ts)
-    return _linked("race", "race", _one_type(ports), ports, [])
+    parts = [part for port in ports for part in _parts(port)]
+    return _linked("race", "race", _one_type(ports), [*ports, *parts], [], len(ports))
+
+
+def _parts(port: Any) -> list[Any]:
+    """The ports that a port put together of several has in it: what it holds may go piece by piece."""
+    if not isinstance(port.output_type.dereference(), TSLm | TSBm):
+        return []
+    return [inner for part in port for inner in (part, *_parts(part))]
 
 
 @graph(overloads=default)
@@ -98,13 +115,25 @@ def default_any(ts: TIME_SERIES_TYPE, default_value: TIME_SERIES_TYPE) -> TIME_S
 
 
 @compute_node(overloads=reduce_tsd_with_race)
-def reduce_race(tsd: TSD[K, REF[TIME_SERIES_TYPE]]) -> REF[TIME_SERIES_TYPE]:
-    """The first element, in the order of the keys, that has a value."""
-    # order: of the keys
-    for item in tsd.values():
-        if item.valid and item.value.is_valid:
-            return item.value
+def reduce_race(
+    tsd: TSD[K, REF[TIME_SERIES_TYPE]], _output: TS_OUT[object] = None, _state: STATE = None
+) -> REF[TIME_SERIES_TYPE]:
+    """The first element to have a value; when it loses it or goes, the first key's that has one then."""
+    # order: the one that leads, then of the keys
+    for key in (*getattr(_state, "leads", ()), *tsd.keys()):
+        if key in tsd and tsd[key].valid and tsd[key].value.is_valid:
+            _state.leads = (key,)
+            return changed(tsd[key].value, _output)
+    _state.leads = ()
     return None
+
+
+@graph(overloads=reduce_tsd_of_bundles_with_race)
+def reduce_bundles_race(tsd: TSD[K, TSB[TS_SCHEMA]]) -> TSB[TS_SCHEMA]:
+    """A race for each field of the bundles."""
+    tp = tsd.output_type.dereference().element
+    fields = {name: reduce_tsd_with_race(getattr(tsd, name)) for name in tp.fields}
+    return TSB[tp.schema].from_ts(**fields)
 
 
 @graph(overloads=all_)

@@ -26,6 +26,7 @@ from mainspring.graph.operators._base import (
     lifted,
     made_node,
     make_schema,
+    scalar_fields,
     schema_of_scalar,
     type_name,
 )
@@ -40,19 +41,12 @@ from mainspring.graph.operators._convert import (
     set_growth,
 )
 from mainspring.graph.operators._delta import whole
+from mainspring.graph.operators._schemas import KeyValue
 
 
 def tp_of(port: Any) -> Any:
     """Return the type a port has when what it refers to is read."""
     return port.output_type.dereference()
-
-
-class KeyValue:
-    """``TSB[KeyValue[K, V]]``: a key and a time series, which `emit` makes of a dictionary."""
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        key, value = item
-        return make_schema({"key": TS[key], "value": value}, "KeyValue")
 
 
 def combine_ports(target: Any, args: list[Any], kwargs: dict[str, Any], strict: bool | None) -> Any:
@@ -91,12 +85,40 @@ def combine_ports(target: Any, args: list[Any], kwargs: dict[str, Any], strict: 
 
 def _structure(args: list[Any], kwargs: dict[str, Any]) -> Any:
     if args and not kwargs:
-        return TSL.from_ts(*args)
+        places = [lifted(value) for value in args]
+        types = [tp_of(port) for port in places]
+        if len(places) == 2 and types[0] == types[1] and _is_compound(types[0]):
+            return _amended(types[0], places)
+        return TSL.from_ts(*places)
     if kwargs and not args:
         ports = {name: lifted(value) for name, value in kwargs.items()}
         schema = make_schema({name: port.output_type.dereference() for name, port in ports.items()})
         return TSB[schema].from_ts(**ports)
     raise WiringError("combine takes either positional ports (a list) or named ones (a bundle)")
+
+
+def _is_compound(tp: Any) -> bool:
+    return isinstance(tp, TSm) and is_subclass(tp.scalar, CompoundScalar)
+
+
+def _amended(tp: Any, ports: list[Any]) -> Any:
+    """Wire a compound scalar with the fields of another over its own, but for those that are None."""
+
+    def amended(lhs: Any, rhs: Any) -> Any:
+        values = [ts.value for ts in (lhs, rhs) if ts.valid]
+        return over(*values) if len(values) == 2 else values[0]
+
+    return made_node("combine_compounds", amended, {"lhs": tp, "rhs": tp}, tp, valid=())(*ports)
+
+
+def over(under: Any, top: Any) -> Any:
+    """Return a value with the fields of another over its own, at any depth."""
+    if top is None or not isinstance(under, CompoundScalar):
+        return under if top is None else top
+    names = scalar_fields(type(under))
+    return bare_new(
+        type(under), {name: over(getattr(under, name), getattr(top, name)) for name in names}
+    )
 
 
 def _bundle(target: Any, args: list[Any], kwargs: dict[str, Any], strict: bool) -> Any:

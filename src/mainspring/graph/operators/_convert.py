@@ -55,9 +55,8 @@ def set_growth(new: Mapping[Any, Any], output: Any, removed: list[Any] | None = 
     added = [item for item in new if not output.valid or item not in output]
     if added or removed or not output.valid:
         return set_delta(added=added, removed=removed or [])
-    for item in list(new)[:1]:
-        output.remove(item)
-        output.add(item)
+    if new:
+        output.touch()
     return None
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
 from typing import Any
 
-from mainspring.graph.operators._base import TS, TSL, Size, annotated, compute_node
+from mainspring.graph.operators._base import TS, TSL, Output, Size, annotated, changed, compute_node
 from mainspring.graph.operators._names import (
     datepart,
     day,
@@ -34,26 +35,39 @@ from mainspring.graph.operators._scalars import binary, unary
 _EPOCH = datetime(1970, 1, 1)
 
 
-def _to_stamp(value: datetime) -> float:
+def midnight(value: datetime) -> datetime:
+    """Return the midnight that the day of a time began with."""
+    return datetime.combine(value.date(), time())
+
+
+def to_stamp(value: datetime) -> float:
+    """Return the seconds from 1970 to a time, UTC."""
     return value.replace(tzinfo=UTC).timestamp()
 
 
+def _part_of_date(overloaded: Any, read: Callable[[date], int]) -> None:
+    def part(ts, _output=None):
+        return changed(read(ts.value), _output)
+
+    annotations = {"ts": TS[date], "return": TS[int]}
+    compute_node(annotated(part, f"{overloaded.__name__}_date", annotations), overloads=overloaded)
+
+
+for overloaded, name in (
+    (year, "year"), (month, "month"), (month_of_year, "month"), (day, "day"), (day_of_month, "day"),
+):  # fmt: skip
+    # Of a date it ticks when it changes, of a time whenever that ticks.
+    _part_of_date(overloaded, attrgetter(name))
+    unary(overloaded, attrgetter(name), datetime, int)
 for kind in (date, datetime):
-    unary(year, lambda value: value.year, kind, int)
-    unary(month, lambda value: value.month, kind, int)
-    unary(day, lambda value: value.day, kind, int)
-    unary(day_of_month, lambda value: value.day, kind, int)
-    unary(month_of_year, lambda value: value.month, kind, int)
     unary(weekday, lambda value: value.weekday(), kind, int)
     unary(isoweekday, lambda value: value.isoweekday(), kind, int)
 for kind in (datetime, time):
-    unary(hour, lambda value: value.hour, kind, int)
-    unary(minute, lambda value: value.minute, kind, int)
-    unary(second, lambda value: value.second, kind, int)
-    unary(microsecond, lambda value: value.microsecond, kind, int)
+    for overloaded in (hour, minute, second, microsecond):
+        unary(overloaded, attrgetter(overloaded.__name__), kind, int)
 unary(isoformat, lambda value: value.isoformat(), date, str)
-unary(timestamp, _to_stamp, datetime, float)
-unary(datepart, lambda value: datetime.combine(value.date(), time()), datetime, datetime)
+unary(timestamp, to_stamp, datetime, float)
+unary(datepart, midnight, datetime, datetime)
 unary(days, lambda value: value.days, timedelta, int)
 unary(seconds, lambda value: value.seconds, timedelta, int)
 unary(microseconds, lambda value: value.microseconds, timedelta, int)
@@ -61,10 +75,13 @@ unary(total_seconds, lambda value: value.total_seconds(), timedelta, float)
 
 
 @compute_node(overloads=explode)
-def explode_date(ts: TS[date]) -> TSL[TS[int], Size[3]]:
+def explode_date(
+    ts: TS[date], _output: Output[TSL[TS[int], Size[3]]] = None
+) -> TSL[TS[int], Size[3]]:
     """Return year, month and day, each ticking when it changes."""
     value = ts.value
-    return value.year, value.month, value.day
+    parts = enumerate((value.year, value.month, value.day))
+    return {place: part for place, part in parts if changed(part, _output[place]) is not None}
 
 
 def floored(value: timedelta, quantum: timedelta) -> timedelta:

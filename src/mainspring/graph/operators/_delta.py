@@ -13,7 +13,7 @@ from mainspring.graph.operators._base import REMOVE, is_dict, is_group, is_set, 
 
 
 def whole(ts: Any, output: Any) -> Any:
-    """Return the change that makes ``output`` equal to ``ts``."""
+    """Return the change that makes ``output`` equal to ``ts``; what it has already ticks again."""
     if is_dict(ts):
         known = output if output is not None and output.valid else None
         change = {
@@ -23,14 +23,16 @@ def whole(ts: Any, output: Any) -> Any:
         }
         if known is not None:
             change.update((key, REMOVE) for key in list(known.keys()) if key not in ts)
+            if not change:
+                known.touch()
         return change
     if is_set(ts):
         had = list(output.values()) if output is not None and output.valid else ()
-        has = list(ts.values())
-        return set_delta(
-            added=[item for item in has if not had or item not in output],
-            removed=[item for item in had if item not in ts],
-        )
+        added = [item for item in ts.values() if not had or item not in output]
+        removed = [item for item in had if item not in ts]
+        if not added and not removed and output is not None:
+            output.touch()
+        return set_delta(added=added, removed=removed)
     if is_group(ts):
         return {
             key: whole(item, output[key] if output is not None else None)

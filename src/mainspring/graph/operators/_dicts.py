@@ -4,7 +4,6 @@ What moves values from one key to another moves references, so a value's own tic
 passing through the node. What compares or combines values reads them.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from mainspring.graph.operators._base import (
@@ -13,6 +12,7 @@ from mainspring.graph.operators._base import (
     REMOVE,
     SCALAR,
     SIZE,
+    STATE,
     TS,
     TS_OUT,
     TSD,
@@ -25,6 +25,7 @@ from mainspring.graph.operators._base import (
     changed,
     compute_node,
     graph,
+    is_dict,
     make_reference,
     set_delta,
 )
@@ -41,12 +42,10 @@ from mainspring.graph.operators._names import (
     flip_keys,
     getitem_,
     intersection,
-    is_empty,
     keys_,
     len_,
     make_tsd,
     merge,
-    not_,
     partition,
     rekey,
     sub_,
@@ -65,30 +64,21 @@ def len_dict(ts: TSD[K, V], _output: TS_OUT[int] = None) -> TS[int]:
     return changed(len(ts), _output)
 
 
-@compute_node(overloads=is_empty)
-def is_empty_dict(ts: TSD[K, V], _output: TS_OUT[bool] = None) -> TS[bool]:
-    """Whether there is no key, when it changes."""
-    return changed(len(ts) == 0, _output)
-
-
-@compute_node(overloads=not_)
-def not_dict(ts: TSD[K, V], _output: TS_OUT[bool] = None) -> TS[bool]:
-    """Whether there is no key, when it changes."""
-    return changed(len(ts) == 0, _output)
-
-
-@compute_node(overloads=contains_)
+@compute_node(overloads=contains_, valid=("item",))
 def contains_key(ts: TSD[K, V], item: TS[K], _output: TS_OUT[bool] = None) -> TS[bool]:
     """Whether the key is there: for every new key asked for, and when it comes or goes."""
-    found = item.value in ts
+    found = ts.valid and item.value in ts
     return found if item.modified else changed(found, _output)
 
 
-@compute_node(overloads=eq_)
+@compute_node(overloads=eq_, valid=())
 def eq_dicts(lhs: TSD[K, V], rhs: TSD[K, V]) -> TS[bool]:
-    """True when both have the same keys with equal values."""
-    return len(lhs) == len(rhs) and all(
-        key in rhs and item.value == rhs[key].value for key, item in lhs.items()
+    """True when both have a value, and the same keys with equal values."""
+    return (
+        lhs.valid
+        and rhs.valid
+        and len(lhs) == len(rhs)
+        and all(key in rhs and item.value == rhs[key].value for key, item in lhs.items())
     )
 
 
@@ -115,12 +105,6 @@ def keys_frozen(
     return changed(frozenset(ts.keys()), _output)
 
 
-@compute_node(overloads=keys_)
-def keys_mapping(ts: TS[Mapping[K, SCALAR]]) -> TS[frozenset[K]]:
-    """The keys of the current mapping."""
-    return frozenset(ts.value)
-
-
 @compute_node(overloads=values_)
 def values_dict(ts: TSD[K, TS[SCALAR]], _output: TSS_OUT[SCALAR] = None) -> TSS[SCALAR]:
     """The distinct values."""
@@ -131,12 +115,6 @@ def values_dict(ts: TSD[K, TS[SCALAR]], _output: TSS_OUT[SCALAR] = None) -> TSS[
     if added or removed or not _output.valid:
         return set_delta(added=added, removed=removed)
     return None
-
-
-@compute_node(overloads=values_)
-def values_mapping(ts: TS[Mapping[K, SCALAR]]) -> TS[tuple[SCALAR, ...]]:
-    """The values of the current mapping."""
-    return tuple(ts.value.values())
 
 
 @compute_node(overloads=getitem_)
@@ -161,20 +139,6 @@ def getitem_keys(
     return change if change or not _output.valid else None
 
 
-@compute_node(overloads=getitem_)
-def getitem_mapping(ts: TS[Mapping[K, SCALAR]], key: TS[K]) -> TS[SCALAR]:
-    """The value of a key; no tick while the key is not there."""
-    return ts.value.get(key.value)
-
-
-@compute_node(overloads=getitem_)
-def getitem_mapping_default(
-    ts: TS[Mapping[K, SCALAR]], key: TS[K], default_value: TS[SCALAR]
-) -> TS[SCALAR]:
-    """The value of a key, or the default."""
-    return ts.value.get(key.value, default_value.value)
-
-
 @compute_node(overloads=merge, valid=())
 def merge_dicts(
     *tsl: TSL[TSD[K, V], SIZE], disjoint: bool = False, _output: TSD_OUT[K, V] = None
@@ -187,8 +151,11 @@ def merge_dicts(
             continue
         for key, item in ts.modified_items():
             if key not in change and key in ts:
+                there = key in _output and _output[key].valid
                 change[key] = (
-                    item.delta_value if key in _output and _output[key].valid else whole(item, None)
+                    item.delta_value
+                    if there and is_dict(item)
+                    else whole(item, _output[key] if there else None)
                 )
         for key in ts.removed_keys():
             change.setdefault(key, REMOVE)
@@ -231,6 +198,12 @@ def intersection_dicts(*ts: TSL[TSD[K, V], SIZE]) -> TSD[K, V]:
 def symmetric_difference_dicts(*ts: TSL[TSD[K, V], SIZE]) -> TSD[K, V]:
     """The keys of an odd number of the dictionaries."""
     return _folded(bit_xor, ts)
+
+
+@graph(overloads=difference)
+def difference_one_dict(ts: TSD[K, V]) -> TSD[K, V]:
+    """The dictionary itself."""
+    return ts
 
 
 @graph(overloads=difference)
@@ -288,14 +261,35 @@ def xor_dicts(
 
 @compute_node(overloads=flip, requires=lambda _, scalars: scalars["unique"])
 def flip_unique(
-    ts: TSD[K, TS[K_1]], unique: bool = True, _output: TSD_OUT[K_1, TS[K]] = None
+    ts: TSD[K, TS[K_1]],
+    unique: bool = True,
+    _output: TSD_OUT[K_1, TS[K]] = None,
+    _state: STATE = None,
 ) -> TSD[K_1, TS[K]]:
-    """Values become keys. A value that two keys have keeps the later one."""
-    turned = {item.value: key for key, item in ts.valid_items()}
-    had = _output.value if _output.valid else {}
-    change: dict[Any, Any] = {key: REMOVE for key in had if key not in turned}
-    change.update((key, item) for key, item in turned.items() if key not in had or had[key] != item)
-    return change if change or not _output.valid else None
+    """Values become keys. A value that two keys have keeps the one that ticked last."""
+    had, owner = _state.had, _state.owner
+    new = {
+        key: item.value
+        for key, item in ts.modified_items()
+        if key in ts and owner.get(item.value, ts) != key
+    }
+    change: dict[Any, Any] = {}
+    for key in (*ts.removed_keys(), *new):
+        old = had.pop(key, None)
+        if owner.get(old) == key:
+            del owner[old]
+            change[old] = REMOVE
+    for key, item in new.items():
+        had[key], owner[item] = item, key
+        change[item] = key
+    return change or None
+
+
+@flip_unique.start
+def flip_unique_start(_state: STATE) -> None:
+    """Begin with no key."""
+    _state.had = {}
+    _state.owner = {}
 
 
 @compute_node(overloads=flip, requires=lambda _, scalars: not scalars["unique"])

@@ -8,13 +8,16 @@ from typing import Any
 
 from mainspring.graph.operators._base import (
     SCALAR,
+    SCALAR_1,
     SIZE,
     TIME_SERIES_TYPE,
     TIME_SERIES_TYPE_1,
     TS,
+    TS_OUT,
     TSL,
     changed,
     compute_node,
+    const_of,
     graph,
 )
 from mainspring.graph.operators._names import (
@@ -85,32 +88,41 @@ for overloaded in UNARY:
     _each(overloaded)
 
 
-@compute_node(overloads=eq_)
+def _differ(lhs: Any, rhs: Any) -> bool:
+    """Whether two lists differ at a place where both have a value."""
+    pairs = zip(lhs.values(), rhs.values(), strict=False)
+    return any(a.valid and b.valid and a.value != b.value for a, b in pairs)
+
+
+@compute_node(overloads=eq_, valid=())
 def eq_lists(lhs: TSL[TIME_SERIES_TYPE, SIZE], rhs: TSL[TIME_SERIES_TYPE_1, SIZE]) -> TS[bool]:
-    """True when every element equals its counterpart."""
-    return bool(lhs.value == rhs.value)
+    """True when no element differs from its counterpart; one without a value does not."""
+    return not _differ(lhs, rhs)
 
 
-@compute_node(overloads=ne_)
+@compute_node(overloads=ne_, valid=())
 def ne_lists(lhs: TSL[TIME_SERIES_TYPE, SIZE], rhs: TSL[TIME_SERIES_TYPE_1, SIZE]) -> TS[bool]:
     """True when an element differs from its counterpart."""
-    return bool(lhs.value != rhs.value)
+    return _differ(lhs, rhs)
 
 
-@compute_node(overloads=len_)
-def len_list(ts: TSL[TIME_SERIES_TYPE, SIZE], _output=None) -> TS[int]:
-    """The number of elements, when it changes."""
-    return changed(len(ts), _output)
-
-
-@compute_node(overloads=index_of)
-def index_of_list(ts: TSL[TS[SCALAR], SIZE], item: TS[SCALAR]) -> TS[int]:
-    """The first place with the item's value, or -1."""
-    return next((i for i, one in ts.valid_items() if one.value == item.value), -1)
+@graph(overloads=len_)
+def len_list(ts: TSL[TIME_SERIES_TYPE, SIZE]) -> TS[int]:
+    """The number of elements, which a list has from the start."""
+    return const_of(len(ts), TS[int])
 
 
 @compute_node(overloads=index_of)
-def index_of_tuple(ts: TS[tuple[SCALAR, ...]], item: TS[SCALAR]) -> TS[int]:
+def index_of_list(
+    ts: TSL[TS[SCALAR], SIZE], item: TS[SCALAR], _output: TS_OUT[int] = None
+) -> TS[int]:
+    """The first place with the item's value, or -1, when it changes."""
+    place = next((i for i, one in ts.valid_items() if one.value == item.value), -1)
+    return changed(place, _output)
+
+
+@compute_node(overloads=index_of)
+def index_of_tuple(ts: TS[tuple[SCALAR, ...]], item: TS[SCALAR_1]) -> TS[int]:
     """The first place of the item, or -1."""
     return next((i for i, one in enumerate(ts.value) if one == item.value), -1)
 

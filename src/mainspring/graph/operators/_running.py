@@ -171,7 +171,7 @@ def dedup_scalar(ts: TS[SCALAR]) -> TS[SCALAR]:
 @graph(overloads=dedup)
 def dedup_float(ts: TS[float], abs_tol: TS[float] = None) -> TS[float]:
     """Values further than a tolerance (1e-15) from the one let through before."""
-    inputs = [("ts", ts, True)] + ([] if abs_tol is None else [("abs_tol", abs_tol, False)])
+    inputs = [("ts", ts, True)] + ([] if abs_tol is None else [("abs_tol", abs_tol, True)])
     return native_node("dedup", "dedup:float", inputs, TS[float])
 
 

@@ -16,8 +16,10 @@ from mainspring.graph.operators._base import (
     SCALAR,
     TS,
     CmpResult,
+    CompoundScalar,
     K,
     compute_node,
+    scalar_fields,
 )
 from mainspring.graph.operators._names import (
     abs_,
@@ -87,7 +89,13 @@ def compared(left: Any, right: Any) -> CmpResult:
 
 
 def place_of(value: Any) -> Any:
-    """Return what orders a value: a member of an enumeration by its number, else by where it is written."""
+    """Return what orders a value.
+
+    That is itself, but for a member of an enumeration (its number, else the place it is written at) and a
+    compound scalar (its fields, one after the other).
+    """
+    if isinstance(value, CompoundScalar):
+        return tuple(place_of(getattr(value, name)) for name in scalar_fields(type(value)))
     if not isinstance(value, Enum):
         return value
     if isinstance(value.value, int):

@@ -1,4 +1,4 @@
-"""Sets over time: union and the like by what changed, membership, size.
+"""Sets over time: union and the like by what changed, membership, size; and whether anything is in them.
 
 The nodes look at the elements that came or went in this cycle and at nothing else, so their cost follows the
 change. Until the output has a value (and after an input was bound anew) they look at everything once.
@@ -8,16 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 from mainspring.graph.operators._base import (
+    SCHEDULER,
     SIZE,
     TS,
     TS_OUT,
+    TSD,
     TSL,
     TSS,
     TSS_OUT,
     K,
+    V,
+    annotated,
     came,
     changed,
     compute_node,
+    from_the_start,
     graph,
     set_delta,
     went,
@@ -72,15 +77,15 @@ def union_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
     return _change(_output, _touched(_output, lhs, rhs), lambda item: item in lhs or item in rhs)
 
 
-@compute_node(overloads=bit_and)
+@compute_node(overloads=bit_and, valid=())
 def intersection_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
-    """What is in both."""
+    """What is in both; a set that has no value yet counts as empty."""
     return _change(_output, _touched(_output, lhs, rhs), lambda item: item in lhs and item in rhs)
 
 
-@compute_node(overloads=bit_xor)
+@compute_node(overloads=bit_xor, valid=())
 def symmetric_difference_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
-    """What is in one alone."""
+    """What is in one alone; a set that has no value yet counts as empty."""
     return _change(
         _output, _touched(_output, lhs, rhs), lambda item: (item in lhs) != (item in rhs)
     )
@@ -121,6 +126,18 @@ def _net(output: Any, added: list[Any], removed: list[Any]) -> Any:
     return None
 
 
+def _one(overloaded: Any) -> None:
+    def one_set(ts: TSS[K]) -> TSS[K]:
+        return ts
+
+    one_set.__name__ = one_set.__qualname__ = f"{overloaded.__name__.strip('_')}_one"
+    graph(one_set, overloads=overloaded)
+
+
+for overloaded in (bit_or, bit_and, bit_xor, difference):
+    _one(overloaded)
+
+
 @graph(overloads=union)
 def union_many(*ts: TSL[TSS[K], SIZE]) -> TSS[K]:
     """What is in any of the sets."""
@@ -137,12 +154,6 @@ def intersection_many(*ts: TSL[TSS[K], SIZE]) -> TSS[K]:
 def symmetric_difference_many(*ts: TSL[TSS[K], SIZE]) -> TSS[K]:
     """What is in an odd number of the sets."""
     return _folded(bit_xor, ts)
-
-
-@graph(overloads=difference)
-def difference_one(ts: TSS[K]) -> TSS[K]:
-    """The set itself."""
-    return ts
 
 
 @graph(overloads=difference)
@@ -182,22 +193,24 @@ def len_set(ts: TSS[K], _output: TS_OUT[int] = None) -> TS[int]:
     return changed(len(ts), _output)
 
 
-@compute_node(overloads=is_empty)
-def is_empty_set(ts: TSS[K], _output: TS_OUT[bool] = None) -> TS[bool]:
-    """Whether there is no element, when it changes."""
-    return changed(len(ts) == 0, _output)
+def _emptiness(overloaded: Any, kind: Any) -> None:
+    def empty(ts, _output=None, _scheduler=None):
+        return changed(not ts.valid or len(ts) == 0, _output)
+
+    annotations = {"ts": kind, "_scheduler": SCHEDULER, "return": TS[bool]}
+    node = annotated(empty, f"{overloaded.__name__.strip('_')}_keyed", annotations)
+    from_the_start(compute_node(node, overloads=overloaded, valid=()))
 
 
-@compute_node(overloads=not_)
-def not_set(ts: TSS[K], _output: TS_OUT[bool] = None) -> TS[bool]:
-    """Whether there is no element, when it changes."""
-    return changed(len(ts) == 0, _output)
+for kind in (TSS[K], TSD[K, V]):
+    _emptiness(is_empty, kind)
+    _emptiness(not_, kind)
 
 
-@compute_node(overloads=contains_)
+@compute_node(overloads=contains_, valid=("item",))
 def contains_item(ts: TSS[K], item: TS[K], _output: TS_OUT[bool] = None) -> TS[bool]:
     """Whether the item is an element: for every new item, and when it comes or goes."""
-    found = item.value in ts
+    found = ts.valid and item.value in ts
     return found if item.modified else changed(found, _output)
 
 

@@ -89,7 +89,8 @@ def reader(tp: Any) -> Callable[[Any], str]:
 def whole_reader(tp: Any) -> Callable[[Any], str]:
     """Return what shows a time series of a type on its own: `str_`."""
     if isinstance(tp, TSm):
-        return lambda ts: shown(ts.value)
+        show = _inside if tp.scalar is object else shown
+        return lambda ts: show(ts.value)
     if isinstance(tp, TSLm):
         item = _or(reader(tp.element), "")
         return lambda ts: f"({', '.join(map(item, ts.values()))})"

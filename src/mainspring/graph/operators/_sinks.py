@@ -3,8 +3,9 @@
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, get_type_hints
 
+from mainspring.graph._types import is_ts
 from mainspring.graph.operators._base import (
     LOGGER,
     OUT,
@@ -16,10 +17,12 @@ from mainspring.graph.operators._base import (
     TSB,
     EvaluationEngineApi,
     TSm,
+    WiringError,
     compute_node,
     graph,
     made_node,
     sink_node,
+    type_name,
 )
 from mainspring.graph.operators._names import (
     apply,
@@ -81,6 +84,39 @@ def debug_print_any(
             print(f"[{sample}] {label}: {read(ts)}")
 
     made_node("debug_print", printed, {"ts": tp}, None)(ts)
+
+
+class DebugContext:
+    """``with DebugContext("[prices]"):``, in which ``DebugContext.print("bid", bid)`` wires a `debug_print`.
+
+    Outside of one, or in one with ``debug=False``, nothing is wired.
+    """
+
+    _open: ClassVar[list["DebugContext"]] = []
+
+    def __init__(self, prefix: str = "", debug: bool = True) -> None:
+        self.prefix = prefix
+        self.debug = debug
+
+    def __enter__(self) -> "DebugContext":
+        self._open.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._open.pop()
+
+    @classmethod
+    def instance(cls) -> "DebugContext | None":
+        """The innermost context, or None outside of all."""
+        return cls._open[-1] if cls._open else None
+
+    @classmethod
+    def print(cls, label: str, ts: Any, print_delta: bool = True, sample: int = -1) -> None:
+        """Print the ticks of a time series behind the prefix and a label."""
+        inside = cls.instance()
+        if inside is not None and inside.debug:
+            between = " " if inside.prefix and not label.startswith("[") else ""
+            debug_print(f"{inside.prefix}{between}{label}", ts, print_delta, sample)
 
 
 @graph(overloads=print_)
@@ -154,6 +190,18 @@ def call_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]
 def apply_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]) -> OUT:
     """Return what the function there is now gives for the arguments."""
     return fn.value(*_values(args), **_named(kwargs))
+
+
+@graph(overloads=apply)
+def apply_annotated(fn: Callable, *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]):
+    """Return what a function gives, as the type that it says it gives."""
+    gives = get_type_hints(fn).get("return")
+    if gives is None:
+        raise WiringError(
+            f"apply: {type_name(fn)} does not say what it gives",
+            hint="annotate its result, or name the type: apply[TS[int]](...)",
+        )
+    return apply_any[OUT : gives if is_ts(gives) else TS[gives]](fn, *args, **kwargs)
 
 
 @graph(overloads=format_)

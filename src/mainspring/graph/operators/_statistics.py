@@ -12,9 +12,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from mainspring.graph.operators._base import (
+    COMPOUND_SCALAR,
     ENUM,
     NUMBER,
     SCALAR,
+    SCHEDULER,
     SIZE,
     STATE,
     TS,
@@ -23,9 +25,12 @@ from mainspring.graph.operators._base import (
     TSS,
     DivideByZero,
     K,
+    TSDm,
     TSLm,
     TSm,
+    annotated,
     compute_node,
+    from_the_start,
 )
 from mainspring.graph.operators._names import (
     max_,
@@ -96,15 +101,17 @@ def _collection(overloaded: Any, function: Reduction, kind: Any, out: Any, read:
 def _collection_or(overloaded: Any, function: Reduction, kind: Any, out: Any, read: Any) -> None:
     def node(ts, default_value):
         values = list(read(ts))
-        return function(values) if values else default_value.value
+        if values:
+            return function(values)
+        return default_value.value if default_value.valid else None
 
-    _declare(node, overloaded, {"ts": kind, "default_value": TS[out], "return": TS[out]})
+    annotations = {"ts": kind, "default_value": TS[out], "return": TS[out]}
+    _declare(node, overloaded, annotations, valid=("ts",))
 
 
-def _declare(node: Any, overloaded: Any, annotations: dict[str, Any]) -> None:
-    node.__name__ = node.__qualname__ = f"{overloaded.__name__.strip('_')}_of_collection"
-    node.__annotations__ = annotations
-    compute_node(node, overloads=overloaded)
+def _declare(node: Any, overloaded: Any, annotations: dict[str, Any], **options: Any) -> Any:
+    annotated(node, f"{overloaded.__name__.strip('_')}_of_collection", annotations)
+    return compute_node(node, overloads=overloaded, **options)
 
 
 def _of_scalar(ts: Any) -> Any:
@@ -134,7 +141,7 @@ for overloaded, function, same, kinds in REDUCTIONS:
             (TSD[K, TS[kind]], _of_children),
             (TSL[TS[kind], SIZE], _of_children),
         ):
-            if overloaded is mean and isinstance(collection, TSLm):
+            if overloaded is mean and isinstance(collection, TSLm | TSDm):
                 continue
             _collection(overloaded, function, collection, out, read)
             # A list or set and a value are the two sides of `+` and the like, not this.
@@ -160,7 +167,7 @@ def pct_change_number(
     before = kept.popleft()
     if before == 0.0:
         return by_zero(divide_by_zero, "pct_change")
-    return kept[-1] / before - 1.0
+    return (kept[-1] - before) / before
 
 
 @pct_change_number.start
@@ -230,7 +237,7 @@ def _running(overloaded: Any, better: Callable[[Any, Any], bool], kind: Any) -> 
     _declare(node, overloaded, {"ts": TS[kind], "return": TS[kind]})
 
 
-for kind in (bool, str, bytes, date, datetime, time, timedelta, ENUM):
+for kind in (bool, str, bytes, date, datetime, time, timedelta, ENUM, COMPOUND_SCALAR):
     _running(min_, python.lt, kind)
     _running(max_, python.gt, kind)
 
@@ -254,4 +261,9 @@ for kind in (int, float):
     def mean_of_list(ts):
         return mean_of_places(ts)
 
+    def mean_of_dict(ts, _scheduler=None):
+        return mean_of(_of_children(ts))
+
     _declare(mean_of_list, mean, {"ts": TSL[TS[kind], SIZE], "return": TS[float]})
+    annotations = {"ts": TSD[K, TS[kind]], "_scheduler": SCHEDULER, "return": TS[float]}
+    from_the_start(_declare(mean_of_dict, mean, annotations, valid=()))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from mainspring.graph._nodes import Bound, Wirable
 from mainspring.graph.operators._base import (
     CLOCK,
     MIN_TD,
@@ -24,12 +25,15 @@ from mainspring.graph.operators._base import (
     TSL,
     CmpResult,
     Output,
+    TSLm,
     changed,
     compute_node,
+    from_the_start,
     graph,
     is_dict,
     is_group,
     is_set,
+    made_node,
 )
 from mainspring.graph.operators._delta import change, joined, whole
 from mainspring.graph.operators._names import (
@@ -168,12 +172,9 @@ def take_reset(
         return None
     taken = getattr(_state, "taken", 0)
     if taken >= count:
-        _state.held = True
         return None
     _state.taken = taken + 1
-    held = getattr(_state, "held", False)
-    _state.held = False
-    return change(ts, _output, held)
+    return whole(ts, _output)
 
 
 @compute_node(overloads=drop)
@@ -423,7 +424,7 @@ def dedup_any(ts: TIME_SERIES_TYPE, _output: Output[TIME_SERIES_TYPE] = None) ->
 def _news(ts: Any, output: Any) -> Any:
     """The part of this cycle's change that says something new; None for no part."""
     if not output.valid:
-        return whole(ts, output)
+        return whole(ts, output) if not is_set(ts) or len(ts) else None
     delta = ts.delta_value
     if is_dict(ts):
         news = {
@@ -445,7 +446,7 @@ def _news(ts: Any, output: Any) -> Any:
     return None if ts.value == output.value else delta
 
 
-@compute_node(overloads=merge, valid=())
+@compute_node(overloads=merge, valid=(), requires=lambda bound, _: bound[SIZE].SIZE > 1)
 def merge_any(
     *tsl: TSL[TIME_SERIES_TYPE, SIZE], _output: Output[TIME_SERIES_TYPE] = None
 ) -> TIME_SERIES_TYPE:
@@ -457,9 +458,16 @@ def merge_any(
     return None
 
 
+@graph(overloads=merge)
+def merge_one(ts: TIME_SERIES_TYPE):
+    """Of a list, its elements merged; anything else as it is."""
+    return merge(*ts) if isinstance(ts.output_type.dereference(), TSLm) else ts
+
+
 # --- what is known of a time series ------------------------------------------------------------
 
 
+@from_the_start
 @compute_node(overloads=valid, valid=())
 def valid_any(
     ts: TIME_SERIES_TYPE, _scheduler: SCHEDULER = None, _output: TS_OUT[bool] = None
@@ -468,15 +476,10 @@ def valid_any(
     return changed(bool(ts.valid), _output)
 
 
-@valid_any.start
-def valid_any_start(_scheduler: SCHEDULER) -> None:
-    """Say at once that there is none."""
-    _scheduler.schedule(timedelta())
-
-
+@from_the_start
 @compute_node(overloads=modified, valid=())
 def modified_any(ts: SIGNAL, _scheduler: SCHEDULER = None) -> TS[bool]:
-    """True in a cycle in which it ticks, false in the next."""
+    """True in a cycle in which it ticks, false in the next, and at the start."""
     if ts.modified:
         _scheduler.schedule(MIN_TD, tag="after")
         return True
@@ -506,13 +509,20 @@ def last_modified_wall_clock_time_any(ts: SIGNAL, _clock: CLOCK = None) -> TS[da
 @graph(overloads=until_true)
 def until_predicate(predicate: Callable, ts: TIME_SERIES_TYPE) -> TS[bool]:
     """What a predicate says of a time series, up to the first time it is true."""
-    return until_true(predicate(ts))
+    if isinstance(predicate, Wirable | Bound):
+        return until_true(predicate(ts))
+
+    def asked(one: Any, output: Any) -> Any:
+        return None if output.valid and output.value else bool(predicate(one.value))
+
+    tp = ts.output_type.dereference()
+    return made_node("until_true", asked, {"ts": tp}, TS[bool])(ts)
 
 
 @graph(overloads=freeze)
 def freeze_by_predicate(predicate: Callable, ts: TIME_SERIES_TYPE) -> TIME_SERIES_TYPE:
     """Let ticks through up to the cycle in which a predicate of them is true."""
-    return freeze(predicate(ts), ts)
+    return freeze(until_true(predicate, ts), ts)
 
 
 def _standing(now: Any, start: Any, end: Any) -> CmpResult:

@@ -2,6 +2,7 @@
 
 import re
 
+from mainspring.graph._sentinels import KeySet
 from mainspring.graph.operators._base import (
     SIZE,
     TIME_SERIES_TYPE,
@@ -18,7 +19,6 @@ from mainspring.graph.operators._names import (
     getitem_,
     is_empty,
     join,
-    len_,
     match_,
     replace,
     split,
@@ -55,12 +55,6 @@ def replace_text(pattern: TS[str], repl: TS[str], s: TS[str]) -> TS[str]:
 def substr_text(s: TS[str], start: TS[int], end: TS[int]) -> TS[str]:
     """Return the text from start to end, counted as slices count."""
     return s.value[start.value : end.value]
-
-
-@compute_node(overloads=len_)
-def len_text(ts: TS[str]) -> TS[int]:
-    """Return the number of characters."""
-    return len(ts.value)
 
 
 @compute_node(overloads=is_empty)
@@ -125,4 +119,5 @@ def str_any(ts: TIME_SERIES_TYPE) -> TS[str]:
 @compute_node(overloads=type_)
 def type_any(ts: TIME_SERIES_TYPE) -> TS[type]:
     """Return the type of the value."""
-    return type(ts.value)
+    kind = type(ts.value)
+    return set if kind is KeySet else kind

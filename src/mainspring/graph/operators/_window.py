@@ -2,8 +2,8 @@
 
 import math
 from collections import deque
-from datetime import datetime, timedelta
-from typing import Any, Generic
+from datetime import timedelta
+from typing import Any
 
 from mainspring.graph.operators._base import (
     CLOCK,
@@ -20,7 +20,6 @@ from mainspring.graph.operators._base import (
     WINDOW_SIZE_MIN,
     EvaluationEngineApi,
     Output,
-    TimeSeriesSchema,
     WindowSize,
     WiringError,
     changed,
@@ -39,6 +38,7 @@ from mainspring.graph.operators._names import (
     to_window,
     window,
 )
+from mainspring.graph.operators._schemas import WindowResult
 from mainspring.graph.operators._statistics import deviation_of, mean_of, quantile_of
 
 
@@ -96,13 +96,6 @@ def to_window_time(
     return _to_window(ts, period, min_window_period, reset)
 
 
-class Buffered(TimeSeriesSchema, Generic[SCALAR]):
-    """The last values and when they ticked."""
-
-    buffer: TS[tuple[SCALAR, ...]]
-    index: TS[tuple[datetime, ...]]
-
-
 @compute_node(overloads=window)
 def window_ticks(
     ts: TS[SCALAR],
@@ -110,7 +103,7 @@ def window_ticks(
     min_window_period: int = None,
     _state: STATE = None,
     _clock: CLOCK = None,
-) -> TSB[Buffered[SCALAR]]:
+) -> TSB[WindowResult[SCALAR]]:
     """Keep so many of the last values, with their times, as two tuples."""
     kept = _state.kept
     kept.append((_clock.evaluation_time, ts.value))
@@ -133,7 +126,7 @@ def window_time(
     _state: STATE = None,
     _clock: CLOCK = None,
     _api: EvaluationEngineApi = None,
-) -> TSB[Buffered[SCALAR]]:
+) -> TSB[WindowResult[SCALAR]]:
     """Keep the values of a span of time, with their times, as two tuples."""
     now, kept = _clock.evaluation_time, _state.kept
     kept.append((now, ts.value))
