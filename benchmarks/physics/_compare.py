@@ -19,8 +19,8 @@ def compare(
 ) -> tuple[float, float, float]:
     """Seconds a piece of each (medians), and the quartile spread of the ratio.
 
-    `clock=time.process_time` counts what the process computed, and not what it waited for
-    others on a busy machine.
+    `clock=time.thread_time` counts what this thread computed: not what it waited for others on a
+    busy machine, nor what other threads of the process did beside it.
     """
     one(), other()
     first, second = [], []

@@ -21,7 +21,7 @@ class Arm(MuJoCo):
 
     def tool(self) -> Any:
         """Where the tip of the tool is."""
-        return self.site_frame(self._tool)[0]
+        return self.site_position(self._tool)
 
 
 def target_at(seconds: float) -> tuple[float, float, float]:

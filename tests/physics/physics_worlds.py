@@ -145,6 +145,10 @@ ARM = """
 """
 
 
+KINDS: dict[str, Any] = {"rapier": Rapier, "jolt": Jolt, "box2d": Box2D}
+"""The engines that are built from a `Model`."""
+
+
 def installed(engine: str) -> bool:
     """Whether the engine's package can be imported here."""
     return importlib.util.find_spec(ENGINES[engine]) is not None
@@ -164,11 +168,7 @@ def build(engine: str, **settings: Any) -> Solver:
     needs(engine)
     if engine == "mujoco":
         return MuJoCo(MJCF, **settings)
-    if engine == "rapier":
-        return Rapier(Model.parse(SPACE), **settings)
-    if engine == "jolt":
-        return Jolt(Model.parse(SPACE), **settings)
-    return Box2D(Model.parse(PLANE), **settings)
+    return KINDS[engine](Model.parse(PLANE if engine == "box2d" else SPACE), **settings)
 
 
 def stir(solver: Solver, step: int) -> None:

@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from physics_worlds import MJCF, PLANE, SPACE, needs
+from physics_worlds import KINDS, MJCF, PLANE, SPACE, needs
 
 from mainspring.errors import MissingExtraError
-from mainspring.physics import Body, Box2D, Joint, Model, ModelError, MuJoCo, Rapier, StepError
+from mainspring.physics import (
+    Body,
+    Box2D,
+    DivergenceError,
+    Joint,
+    Model,
+    ModelError,
+    MuJoCo,
+    Rapier,
+    StepError,
+)
 from mainspring.physics._kinds import require
 from mainspring.physics._steps import as_step, substeps_of
 from mainspring.scene import load_scene
@@ -22,8 +32,12 @@ FAULTS = [
     ('[[body]]\nname = "a"\nmass = -1', 3, "> 0"),
     ('[[body]]\nname = "a"\nmass = "heavy"', 3, "float"),
     ('[[body]]\nname = "a"\nsize = [1, 2]', 3, "is 3 numbers, not 2"),
-    ('[[body]]\nname = "a"\nsize = [1, 2, -1]', 3, "not positive"),
+    ('[[body]]\nname = "a"\nsize = [1, 2, -1]', 3, "size below"),
     ('[[body]]\nname = "a"\nposition = [1, nan, 0]', 3, "not finite"),
+    ('[[body]]\nname = "a"\nposition = [1e7, 0, 0]', 3, "1e+06 or more"),
+    ('[[body]]\nname = "a"\ncount = [1000, 1, 1]\nspacing = [9e4, 0, 0]', 4, "1e+06 or more"),
+    ('[[body]]\nname = "a"\nmass = 1e-12', 3, "would weigh 1e-12 kg"),
+    ('[[body]]\nname = "a"\nfriction = 1e30', 3, "1e+10 or more"),
     ('[[body]]\nname = "a"\nrotation = [0, 0, 0, 0]', 3, "length zero"),
     ('[[body]]\nname = "a"\n[[body]]\nname = "a"', 4, "two bodies are named 'a'"),
     ('[[body]]\nname = "a"\ncount = [0, 1, 1]', 3, "has none"),
@@ -82,7 +96,16 @@ def test_what_an_engine_lacks_is_said() -> None:
     polygon = Body(name="p", shape="polygon", vertices=((0, 0), (1, 0), (0, 1)))
     with pytest.raises(ModelError, match="which Rapier does not have"):
         Rapier(Model([polygon]))
+    with pytest.raises(ModelError) as caught:
+        Rapier(Model.parse('[[body]]\nname = "a"\n\n[[body]]\nname = "p"\nshape = "polygon"\n'
+                           "vertices = [[0, 0], [1, 0], [0, 1]]", file="yard.toml"))  # fmt: skip
+    assert (caught.value.file, caught.value.line) == ("yard.toml", 4)
     Box2D(Model([polygon], gravity=(0, -9.81, 0)))
+    line = Body(name="flat", kind="fixed", shape="polygon", vertices=((0, 0), (1, 0), (2, 0)))
+    with pytest.raises(ModelError, match="no polygon to Box2D"):
+        Box2D(Model([line], gravity=(0, -9.81, 0)))
+    with pytest.raises(ModelError, match="is no model"):
+        Rapier(5)
     with pytest.raises(ModelError, match="which Box2D does not have"):
         Box2D(Model([Body(name="c", shape="capsule", size=(1, 1))], gravity=(0, -9.81, 0)))
     with pytest.raises(ModelError, match=r"out of the x-y plane"):
@@ -187,6 +210,47 @@ def test_any_plane_model_runs_or_is_refused(text: str) -> None:
         if len(model.bodies) <= 100:
             Box2D(model).advance(2)
     except ModelError:
+        return
+
+
+EXTREME = st.sampled_from([0.0, -0.0, 5e-324, 1e-12, 1e-6, 0.5, 1e3, -1e5, 9e5, 1e7, 1e30, 1e308])
+NUMBER = st.one_of(st.floats(-5, 5), EXTREME)
+
+
+@st.composite
+def any_bodies(draw: st.DrawFn, *shapes: str) -> Model:
+    """Bodies with numbers of every size, well-formed as a file."""
+    sizes = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2}
+    bodies = []
+    for index in range(draw(st.integers(1, 4))):
+        shape = draw(st.sampled_from(shapes))
+        triple = st.tuples(NUMBER, NUMBER, NUMBER)
+        size = draw(st.lists(NUMBER.map(abs), min_size=sizes.get(shape, 1), max_size=3))
+        corners = st.lists(st.tuples(NUMBER, NUMBER), min_size=3, max_size=8)
+        bodies.append(
+            Body(
+                name=f"b{index}", shape=shape, kind=draw(st.sampled_from(("fixed", "dynamic"))),
+                size=tuple(size[: sizes.get(shape, 1)]), position=draw(triple),
+                velocity=draw(triple), mass=draw(st.none() | NUMBER.map(abs).filter(bool)),
+                vertices=tuple(draw(corners)) if shape == "polygon" else (),
+            )
+        )  # fmt: skip
+    return Model(bodies, gravity=(0.0, -9.81, 0.0))
+
+
+@pytest.mark.parametrize("engine", ["rapier", "jolt", "box2d"])
+@SLOWLY
+@given(st.data())
+def test_numbers_of_any_size_run_or_are_refused(engine: str, data: st.DataObject) -> None:
+    """What a model may say, each engine takes, refuses as a model, or ends as diverged."""
+    needs(engine)
+    shapes = ["box", "sphere"] + (["polygon"] if engine == "box2d" else ["capsule", "cylinder"])
+    try:
+        solver = KINDS[engine](data.draw(any_bodies(*shapes)), step="1/60")
+        solver.advance(3)
+        solver.contacts()
+        solver.events()
+    except (ModelError, DivergenceError):
         return
 
 

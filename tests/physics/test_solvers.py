@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from physics_worlds import ENGINES, MJCF, PLANE, SPACE, build, installed, needs, stir
+from physics_worlds import ENGINES, KINDS, MJCF, PLANE, SPACE, build, installed, needs, stir
 
 from mainspring import Scene
 from mainspring.physics import (
     CONTACT,
     Body,
-    Box2D,
     DivergenceError,
     Joint,
     Jolt,
@@ -224,18 +223,90 @@ def test_rays_pass_the_body_that_is_ignored(make: Make) -> None:
     assert hits.rows[0] != solver.row("ball")
 
 
+@pytest.mark.parametrize("engine", ["rapier", "jolt", "box2d"])
+def test_sensors_are_felt_and_do_not_touch(engine: str) -> None:
+    """What falls through a sensor is told by events; forces and rays know nothing of it."""
+    needs(engine)
+    flat = engine == "box2d"
+
+    def up(height: float) -> tuple[float, float, float]:
+        return (0.0, height, 0.0) if flat else (0.0, 0.0, height)
+
+    thin = (1.0, 0.2, 1.0) if flat else (1.0, 1.0, 0.2)
+    bodies = [
+        Body(name="ground", kind="fixed", size=(5.0, 0.5, 5.0) if flat else (5.0, 5.0, 0.5),
+             position=up(-0.5)),
+        Body(name="gate", kind="fixed", sensor=True, size=thin, position=up(2.0)),
+        Body(name="field", kind="fixed", sensor=True, size=thin, position=up(2.1)),
+        Body(name="ball", shape="sphere", size=(0.1,), position=up(3.0)),
+    ]  # fmt: skip
+    solver = KINDS[engine](Model(bodies, gravity=up(-9.81)), step="1/60")
+    seen = []
+    for _ in range(60):
+        solver.advance()
+        seen += [event for event in solver.events() if "gate" in event]
+        assert not set(solver.contacts()["a"].tolist()) & {1, 2}
+    assert seen == [("gate", "ball", True), ("gate", "ball", False)]
+    down = solver.cast_rays(up(4.0), [up(-1.0)], ignore="ball")
+    assert (down.rows[0], down.distances[0]) == (0, pytest.approx(4.0, abs=1e-3))
+    inside = solver.cast_rays(up(2.05), [up(-1.0)])
+    assert (inside.rows[0], inside.distances[0]) == (3, pytest.approx(1.85, abs=0.02))
+
+
+@pytest.mark.parametrize("threads", [None, 1, 3])
+def test_the_bits_do_not_depend_on_threads(threads: int | None) -> None:
+    """Rapier's own pool, one worker or three: as the guarantee says, the same states."""
+    needs("rapier")
+    model = Model.parse(SPACE)
+    one, other = Rapier(model, step="1/60"), Rapier(model, step="1/60", threads=threads)
+    for _ in range(20):
+        one.advance(6)
+        other.advance(6)
+        assert one.hash() == other.hash()
+
+
 def test_unknown_names_are_named(make: Make) -> None:
-    """A wrong body or control is refused with the nearest one."""
+    """A wrong body or control is refused with the nearest one; a row that is none, too."""
     solver = make()
     with pytest.raises(UnknownNameError, match="did you mean 'ball'"):
         solver.row("bal")
     with pytest.raises(UnknownNameError, match="did you mean 'elbow'"):
         solver.set_controls([1.0], ["elbo"])
+    for row in (10_000, -1):
+        for look in (solver.pose, solver.frame, solver.velocity, solver.apply_force):
+            with pytest.raises(PhysicsError, match="rows 0 to"):
+                look(row)
     with pytest.raises(PhysicsError, match="rows 0 to"):
         solver.write_velocities(10_000, [(0.0, 0.0, 0.0)])
+    with pytest.raises(PhysicsError, match="are no rows"):
+        solver.rows(np.array([0.5]))
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_bodies_may_be_chosen_by_truth_values(make: Make) -> None:
+    """As everywhere in NumPy: a mask over all bodies means those that are true."""
+    solver = make()
+    chosen = solver.poses()[0][:, 0] < -5.0
+    assert solver.rows(chosen).tolist() == np.flatnonzero(chosen).tolist()
+    with pytest.raises(PhysicsError, match="truth values"):
+        solver.rows(chosen[:-1])
+
+
+def test_what_is_no_ray_and_no_number_is_refused(make: Make) -> None:
+    """Origins that do not match, a reach of nothing, texts: said, not found out by NumPy."""
+    solver = make()
+    ways = [(1.0, 0.0, 0.0)] * 3
+    with pytest.raises(PhysicsError, match="2 origins for 3 rays"):
+        solver.cast_rays([(0.0, 0.0, 0.0)] * 2, ways)
+    with pytest.raises(PhysicsError, match="every number finite"):
+        solver.cast_rays((np.nan, 0.0, 0.0), ways)
+    for reach in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(PhysicsError, match="rays of"):
+            solver.cast_rays((0.0, 0.0, 0.0), ways, max_distance=reach)
+    with pytest.raises(PhysicsError, match="no array of numbers"):
+        solver.write_poses("ball", "somewhere")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e11])
 def test_numbers_that_are_not_finite_never_reach_the_engine(make: Make, bad: float) -> None:
     """What a controller computed wrongly is refused where it is given, and changes nothing."""
     solver = make()
@@ -247,7 +318,7 @@ def test_numbers_that_are_not_finite_never_reach_the_engine(make: Make, bad: flo
         lambda: solver.set_controls([bad], ["elbow"]),
         lambda: solver.cast_rays((0.0, 0.0, 0.0), [(bad, 0.0, 0.0)]),
     ):
-        with pytest.raises(PhysicsError, match="finite"):
+        with pytest.raises(PhysicsError, match=r"finite|beyond 1e10"):
             call()
     assert solver.hash() == before
 
@@ -540,7 +611,7 @@ def test_joints_hold(engine: str, kind: str) -> None:
         ],
         gravity=(0.0, -9.81, 0.0) if flat else (0.0, 0.0, -9.81),
     )  # fmt: skip
-    solver = {"rapier": Rapier, "jolt": Jolt, "box2d": Box2D}[engine](model)
+    solver = KINDS[engine](model)
     solver.fit(Fraction(1, 240))
     if kind == "slider":
         solver.write_velocities("arm", (1.0, 0.0, 0.0))
@@ -596,7 +667,7 @@ def test_motors_drive_to_their_target_and_limits_hold(engine: str, kind: str) ->
         ],
         gravity=(0.0, 0.0, 0.0),
     )  # fmt: skip
-    solver = {"rapier": Rapier, "jolt": Jolt, "box2d": Box2D}[engine](model)
+    solver = KINDS[engine](model)
     solver.fit(Fraction(1, 240))
 
     def reached() -> float:

@@ -52,7 +52,7 @@ class PoseBinding(Subsystem):
         self.name = name or "bodies"
         self._wanted = solver
         self._tags = tuple(tags)
-        self._velocity = velocity
+        self._with_velocity = velocity
         self._seen: tuple[int, int] = (-1, -1)
         self._rows: slice | None = None
         self._scattered: tuple[Any, Any] | None = None
@@ -68,6 +68,10 @@ class PoseBinding(Subsystem):
         if self.world.components.find("body_of") is None:
             self.world.component(BodyOf)
         count = len(solver.bodies)
+        columns = self.world.components
+        self._position = columns.column("position")
+        self._rotation = columns.column("rotation")
+        self._velocity = columns.column("velocity") if self._with_velocity else None
         self._numbers = np.zeros(count, dtype=np.int64)
         self._spin = np.empty((count, 3))
         made = self.world.spawn_many(count, tags=("body", solver.name, *self._tags))
@@ -86,24 +90,24 @@ class PoseBinding(Subsystem):
 
     def write(self) -> None:
         """Write the columns now."""
-        world, solver = self.world, self.solver
-        table = world.table
+        table, solver = self.world.table, self.solver
         seen = (table.version, table.layout)
         if seen != self._seen:
             self._find_rows()
             self._seen = (table.version, table.layout)
-        position, rotation = world.column("position"), world.column("rotation")
+        velocity = self._velocity
         if self._rows is not None:
             at = self._rows
-            solver._read_poses(position[at], rotation[at])
-            if self._velocity:
-                solver._read_velocities(world.column("velocity")[at], self._spin)
+            solver._read_poses(self._position.array()[at], self._rotation.array()[at])
+            if velocity is not None:
+                solver._read_velocities(velocity.array()[at], self._spin)
         elif self._scattered is not None:
             rows, alive = self._scattered
             found, turned = solver.poses()
-            position[rows], rotation[rows] = found[alive], turned[alive]
-            if self._velocity:
-                world.column("velocity")[rows] = solver.velocities()[0][alive]
+            self._position.array()[rows] = found[alive]
+            self._rotation.array()[rows] = turned[alive]
+            if velocity is not None:
+                velocity.array()[rows] = solver.velocities()[0][alive]
 
     def _find_rows(self) -> None:
         """Where the entities stand now: side by side, or here and there."""

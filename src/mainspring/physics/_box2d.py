@@ -7,13 +7,12 @@ so snapshots are replayed from the start. Its Python binding has no bulk read an
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mainspring.physics._errors import ModelError, PhysicsError
+from mainspring.physics._errors import PhysicsError
 from mainspring.physics._kinds import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._replayed import ReplayedSolver
@@ -48,10 +47,10 @@ class Box2D(ReplayedSolver):
     def _load(self, model: Any) -> None:
         self._b2 = require("Box2D", "the Box2D solver", "box2d")
         raw = require("Box2D._Box2D", "the Box2D solver", "box2d")
-        self.source = model if isinstance(model, Model) else Model.load(Path(model))
+        self.source = Model.of(model)
         self._digest = self.source.digest
-        self.bodies = tuple(body.name for body in self.source.bodies)
-        self._motors = tuple(j for j in self.source.joints if j.motor_force is not None)
+        self.bodies = self.source.names
+        self._motors = self.source.motors
         self.controls = tuple(joint.name for joint in self._motors)
         # The binding's own functions under its properties: `map` runs them without Python.
         self._position_of, self._angle_of = raw.b2Body___GetPosition, raw.b2Body___GetAngle
@@ -64,15 +63,14 @@ class Box2D(ReplayedSolver):
         b2, source = self._b2, self.source
         gravity = source.gravity
         if gravity[2] and not gravity[1]:
-            raise ModelError(
+            raise source.refused(
+                None,
                 f"gravity {list(gravity)} points out of the x-y plane",
-                file=source.file,
-                hint="gravity = [0, -9.81, 0]",
+                "gravity = [0, -9.81, 0]",
             )
         self.world = b2.b2World(gravity=gravity[:2], doSleep=True)
         self._objects = [
-            _create(b2, self.world, body, row, source.file)
-            for row, body in enumerate(source.bodies)
+            _create(b2, self.world, body, row, source) for row, body in enumerate(source.bodies)
         ]
         by_name = dict(zip(self.bodies, self._objects, strict=True))
         joints = {joint.name: _join(self.world, joint, by_name) for joint in source.joints}
@@ -95,9 +93,12 @@ class Box2D(ReplayedSolver):
                 self._push()
             if self._motor_objects:
                 self._drive()
-            self._step_world(self._dt, *self._iterations)
-        # The engine limits how far a body moves in a step, and what is written to it was
-        # checked: nothing finite becomes infinite here. The poses are looked at once a second.
+            try:
+                self._step_world(self._dt, *self._iterations)
+            except AssertionError:
+                return False
+        # Its bodies cannot be looked at cheaply; but the engine limits how far one moves in a
+        # step, and what is written to it was checked. The poses are looked at once a second.
         return True
 
     def _push(self) -> None:
@@ -237,7 +238,7 @@ def _nearest(b2: Any, ignored: int | None) -> Any:
     return Nearest()
 
 
-def _create(b2: Any, world: Any, body: Body, row: int, file: str) -> Any:
+def _create(b2: Any, world: Any, body: Body, row: int, model: Model) -> Any:
     makers = {
         "fixed": world.CreateStaticBody,
         "kinematic": world.CreateKinematicBody,
@@ -245,14 +246,20 @@ def _create(b2: Any, world: Any, body: Body, row: int, file: str) -> Any:
     }
     w, _, _, z = body.quaternion
     made = makers[body.kind](position=body.position[:2], angle=2 * math.atan2(z, w), userData=row)
-    shape = _shape(b2, body, file)
-    made.CreateFixture(
-        shape=shape,
-        density=body.density,
-        friction=body.friction,
-        restitution=body.restitution,
-        isSensor=body.sensor,
-    )
+    try:
+        made.CreateFixture(
+            shape=_shape(b2, body, model),
+            density=body.density,
+            friction=body.friction,
+            restitution=body.restitution,
+            isSensor=body.sensor,
+        )
+    except (AssertionError, ValueError) as error:
+        raise model.refused(
+            body,
+            f"body {body.name!r} is no {body.shape} to Box2D: {error}",
+            "a polygon's vertices go round it, apart from each other; sizes are above a centimetre",
+        ) from error
     if body.kind != "fixed":
         made.linearVelocity = body.velocity[:2]
         made.angularVelocity = body.angular_velocity[2]
@@ -264,20 +271,17 @@ def _create(b2: Any, world: Any, body: Body, row: int, file: str) -> Any:
     return made
 
 
-def _shape(b2: Any, body: Body, file: str) -> Any:
+def _shape(b2: Any, body: Body, model: Model) -> Any:
     if body.shape == "box":
         return b2.b2PolygonShape(box=body.size[:2])
     if body.shape == "sphere":
         return b2.b2CircleShape(radius=body.size[0])
     if body.shape == "polygon":
-        try:
-            return b2.b2PolygonShape(vertices=[tuple(vertex) for vertex in body.vertices])
-        except (AssertionError, ValueError) as error:
-            raise ModelError(f"body {body.name!r}: {error}", file=file) from error
-    raise ModelError(
+        return b2.b2PolygonShape(vertices=[tuple(vertex) for vertex in body.vertices])
+    raise model.refused(
+        body,
         f"body {body.name!r} is a {body.shape}, which Box2D does not have",
-        file=file,
-        hint="box, sphere (a circle) or polygon",
+        "box, sphere (a circle) or polygon",
     )
 
 

@@ -142,11 +142,15 @@ class PdController(Controller):
     ) -> None:
         """Where the joints should be from now on."""
         where = self._checked("position", position)
-        moving = 0.0 if velocity is None else self._checked("velocity", velocity)
-        changing = 0.0 if acceleration is None else self._checked("acceleration", acceleration)
-        self.target[:] = where
-        self.target_velocity[:] = moving
-        self.target_acceleration[:] = changing
+        moving = None if velocity is None else self._checked("velocity", velocity)
+        changing = None if acceleration is None else self._checked("acceleration", acceleration)
+        for aim, wanted in (
+            (self.target, where), (self.target_velocity, moving), (self.target_acceleration, changing),
+        ):  # fmt: skip
+            if wanted is None:
+                aim.fill(0.0)
+            else:
+                aim[:] = wanted
 
     def _checked(self, what: str, value: npt.ArrayLike) -> Array:
         given = np.asarray(value, dtype=np.float64)

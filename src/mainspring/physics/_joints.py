@@ -35,14 +35,17 @@ class JointGroup:
         self.columns = columns = solver.joint_columns(self.names)
         self._shape = (len(columns),)
         self._mj, self._model, self._data = solver._mj, solver.model, solver._data
-        self._qpos, self._qvel = self._data.qpos, self._data.qvel
+        data = self._data
+        self._qpos, self._qvel, self._ctrl = data.qpos, data.qvel, data.ctrl
+        self._bias, self._passive = data.qfrc_bias, data.qfrc_passive
         self._qpos_at = side_by_side(solver._qpos_at[columns])
         self._dof_at = side_by_side(solver._dof_at[columns])
         self._wanted_all, self._needed_all = np.zeros((2, self._model.nv))
         motors, gains = solver._motor_of[columns], solver._motor_gain[columns]
         driven = motors >= 0
         self._driven = None if driven.all() else (driven, solver._dof_at[columns][~driven])
-        self._motors, self._gains = side_by_side(motors[driven]), gains[driven]
+        self._motors = side_by_side(motors[driven])
+        self._gains = None if (gains == 1.0).all() else gains[driven]
 
     def _refresh(self) -> None:
         if self._solver._data is not self._data:  # another model was loaded
@@ -59,18 +62,18 @@ class JointGroup:
     def holding_forces(self) -> Array:
         """What holds the joints against gravity and Coriolis forces now."""
         self._refresh()
-        held: Array = self._data.qfrc_bias[self._dof_at].copy()
+        held: Array = self._bias[self._dof_at].copy()
         return held
 
     def inverse_dynamics(self, acceleration: Array) -> Array:
         """The forces that accelerate the joints so, with gravity, Coriolis and what is passive
         (springs, damping) accounted for, and nothing touched."""
         self._refresh()
-        wanted, needed, data, at = self._wanted_all, self._needed_all, self._data, self._dof_at
+        wanted, needed, at = self._wanted_all, self._needed_all, self._dof_at
         wanted[at] = acceleration
-        self._mj.mj_mulM(self._model, data, needed, wanted)
-        needed += data.qfrc_bias
-        needed -= data.qfrc_passive
+        self._mj.mj_mulM(self._model, self._data, needed, wanted)
+        needed += self._bias
+        needed -= self._passive
         forces: Array = needed[at].copy()  # the scratch is used again
         return forces
 
@@ -83,12 +86,12 @@ class JointGroup:
                 f"solver {self._solver.name!r}: forces {forces} for the joints {', '.join(self.names)}",
                 hint="one finite number a joint; the engine was not told",
             )
-        if self._driven is None:
-            self._data.ctrl[self._motors] = forces / self._gains
-            return
-        driven, dofs = self._driven
-        self._data.ctrl[self._motors] = forces[driven] / self._gains
-        self._data.qfrc_applied[dofs] = forces[~driven]
+        pushed = forces
+        if self._driven is not None:
+            driven, dofs = self._driven
+            self._data.qfrc_applied[dofs] = forces[~driven]
+            pushed = forces[driven]
+        self._ctrl[self._motors] = pushed if self._gains is None else pushed / self._gains
 
 
 def side_by_side(places: Rows) -> slice | Rows:

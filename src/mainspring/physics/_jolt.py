@@ -6,13 +6,11 @@ a run continued from it would differ in the last bits: snapshots are replayed fr
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mainspring.physics._errors import ModelError
 from mainspring.physics._kinds import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._replayed import ReplayedSolver
@@ -35,11 +33,15 @@ _HIT = np.dtype(
         "itemsize": 48,
     }
 )
+_THROUGH_M = 1e-3  # how far a ray goes at once inside several bodies that it is to pass
 _UNREAD = 64  # steps whose contact events wait to be sorted, at most
 
 
 class Jolt(ReplayedSolver):
-    """A Jolt world built from a `Model` or the path of its TOML file. Python 3.12 and later."""
+    """A Jolt world built from a `Model` or the path of its TOML file. Python 3.12 and later.
+
+    To Jolt a touch ends when both bodies fall asleep, and begins again when one wakes up.
+    """
 
     engine: ClassVar[str] = "jolt"
     guarantee: ClassVar[Guarantee] = Guarantee(
@@ -55,10 +57,11 @@ class Jolt(ReplayedSolver):
 
     def _load(self, model: Any) -> None:
         self._cv = require("culverin", "the Jolt solver (Python 3.12 and later)", "jolt")
-        self.source = model if isinstance(model, Model) else Model.load(Path(model))
+        self.source = Model.of(model)
         self._digest = self.source.digest
-        self.bodies = tuple(body.name for body in self.source.bodies)
-        self._motors = tuple(j for j in self.source.joints if j.motor_force is not None)
+        self.bodies = self.source.names
+        self._sensors = frozenset(row for row, body in enumerate(self.source.bodies) if body.sensor)
+        self._motors = self.source.motors
         self.controls = tuple(joint.name for joint in self._motors)
         self._build()
 
@@ -74,7 +77,7 @@ class Jolt(ReplayedSolver):
                 "max_contact_constraints": max(4096, 16 * count),
             }
         )
-        self._handles = [_create(cv, world, body, source.file) for body in source.bodies]
+        self._handles = [_create(cv, world, body, source) for body in source.bodies]
         self._row_of_handle = {handle: row for row, handle in enumerate(self._handles)}
         world.step(0.0)  # bodies and joints are created when the engine takes its commands
         for body, handle in zip(source.bodies, self._handles, strict=True):
@@ -201,11 +204,14 @@ class Jolt(ReplayedSolver):
         """The contacts of the last engine step. A pair that rests asleep reports none."""
         last = self._events[-1] if self._events else self._last_events
         events = np.frombuffer(last, _EVENT) if len(last) else np.zeros(0, _EVENT)
-        events = events[events["flags"] != self._cv.EVENT_REMOVED]
-        found = np.zeros(len(events), CONTACT)
-        for place, event in enumerate(events):
-            one = self._row_of_handle.get(int(event["body1"]), -1)
-            other = self._row_of_handle.get(int(event["body2"]), -1)
+        felt = [
+            (self._row_of_handle.get(int(event["body1"]), -1),
+             self._row_of_handle.get(int(event["body2"]), -1), event)
+            for event in events[events["flags"] != self._cv.EVENT_REMOVED]
+        ]  # fmt: skip
+        felt = [one for one in felt if self._sensors.isdisjoint(one[:2])]
+        found = np.zeros(len(felt), CONTACT)
+        for place, (one, other, event) in enumerate(felt):
             normal = event["normal"].astype(np.float64)
             if one > other:
                 one, other, normal = other, one, -normal
@@ -219,7 +225,7 @@ class Jolt(ReplayedSolver):
         self, origins: Array, directions: Array, max_distance: float, ignored: int | None
     ) -> RayHits:
         starts = np.broadcast_to(origins, directions.shape)
-        if ignored is not None:
+        if ignored is not None or self._sensors:
             return self._cast_one_by_one(starts, directions, max_distance, ignored)
         raw = self.world.raycast_batch(
             np.ascontiguousarray(starts, np.float32),
@@ -233,22 +239,33 @@ class Jolt(ReplayedSolver):
         return RayHits(distances, np.array(rows, dtype=np.int32))
 
     def _cast_one_by_one(
-        self, starts: Array, directions: Array, max_distance: float, ignored: int
+        self, starts: Array, directions: Array, max_distance: float, ignored: int | None
     ) -> RayHits:
         distances = np.full(len(directions), np.inf)
         rows = np.full(len(directions), -1, dtype=np.int32)
-        skipped = self._handles[ignored]
-        for index, (start, way) in enumerate(
-            zip(starts.tolist(), directions.tolist(), strict=True)
-        ):
-            hit = self.world.raycast(tuple(start), tuple(way), max_distance, skipped)
-            if hit is not None:
-                rows[index] = self._row_of_handle.get(hit[0], -1)
-                distances[index] = hit[1] * max_distance
+        passed = self._sensors if ignored is None else self._sensors | {ignored}
+        for index, (start, way) in enumerate(zip(starts, directions, strict=True)):
+            # The engine passes one body at a time: from each it is to pass the ray goes on.
+            went, skipped = 0.0, ignored
+            while went < max_distance:
+                hit = self.world.raycast(
+                    tuple((start + went * way).tolist()),
+                    tuple(way.tolist()),
+                    max_distance - went,
+                    0 if skipped is None else self._handles[skipped],
+                )
+                if hit is None:
+                    break
+                further = hit[1] * (max_distance - went)
+                row = self._row_of_handle.get(hit[0], -1)
+                if row not in passed:
+                    rows[index], distances[index] = row, went + further
+                    break
+                went, skipped = went + max(further, _THROUGH_M), row
         return RayHits(distances, rows)
 
 
-def _create(cv: Any, world: Any, body: Body, file: str) -> int:
+def _create(cv: Any, world: Any, body: Body, model: Model) -> int:
     shapes = {
         "box": cv.SHAPE_BOX,
         "sphere": cv.SHAPE_SPHERE,
@@ -257,10 +274,10 @@ def _create(cv: Any, world: Any, body: Body, file: str) -> int:
         "plane": cv.SHAPE_PLANE,
     }
     if body.shape not in shapes:
-        raise ModelError(
+        raise model.refused(
+            body,
             f"body {body.name!r} is a {body.shape}, which Jolt does not have",
-            file=file,
-            hint="box, sphere or plane",
+            "box, sphere, capsule, cylinder or plane",
         )
     if body.shape in ("cylinder", "capsule"):
         # Jolt's stand along y, ours along z: a child turned by a right angle.

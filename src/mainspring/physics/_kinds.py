@@ -16,18 +16,23 @@ from mainspring.errors import MissingExtraError
 
 __all__ = [
     "CONTACT",
+    "LARGEST",
     "Array",
     "ContactEvent",
     "Guarantee",
     "RayHits",
     "Restore",
     "Rows",
+    "bounded",
     "finite",
     "require",
 ]
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+
+LARGEST = 1e10
+"""No place, speed or force is larger: MuJoCo's own limit, and single precision still counts there."""
 
 CONTACT = np.dtype(
     [
@@ -92,3 +97,9 @@ def finite(values: Array) -> bool:
     """Whether all are finite. One product tells for a few numbers, at a third of the cost."""
     flat = values.ravel()
     return bool(flat.dot(flat) < math.inf) or bool(np.isfinite(flat).all())
+
+
+def bounded(values: Array) -> bool:
+    """Whether all are numbers that an engine can count with: finite, and below `LARGEST`."""
+    flat = values.ravel()
+    return bool(flat.dot(flat) < LARGEST**2) or bool((np.abs(flat) < LARGEST).all())

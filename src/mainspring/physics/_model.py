@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -43,6 +43,7 @@ import msgspec
 from mainspring import state
 from mainspring.errors import nearest
 from mainspring.physics._errors import ModelError
+from mainspring.physics._kinds import LARGEST
 
 __all__ = ["Body", "Joint", "Model", "find_file"]
 
@@ -136,12 +137,29 @@ class Model:
         gravity: Vector = (0.0, 0.0, -9.81),
         file: str = "<model>",
     ) -> None:
-        document = _Document(gravity=gravity, body=bodies, joint=joints or [])
-        _check(document, file, text=None)
+        self._build(_Document(gravity=gravity, body=bodies, joint=joints or []), file, text=None)
+
+    def _build(self, document: _Document, file: str, text: str | None) -> None:
+        _check(document, file, text)
         self.file = file
-        self.gravity = gravity
-        self.bodies = tuple(_laid_out(bodies))
-        self.joints = tuple(joints or [])
+        self._text = text
+        self.gravity = document.gravity
+        self.bodies = tuple(_laid_out(document.body))
+        self.joints = tuple(document.joint)
+        self._written = tuple(document.body)
+
+    @classmethod
+    def of(cls, given: Model | str | Path) -> Model:
+        """The model itself, or that of a TOML file."""
+        if isinstance(given, Model):
+            return given
+        if not isinstance(given, str | Path):
+            raise ModelError(
+                f"a {type(given).__name__} is no model",
+                file="<model>",
+                hint="a Model, or the path of its TOML file",
+            )
+        return cls.load(given)
 
     @classmethod
     def load(cls, path: str | Path) -> Model:
@@ -150,7 +168,11 @@ class Model:
         try:
             text = find_file(path).read_bytes().decode()
         except OSError as error:
-            raise ModelError(error.strerror or str(error), file=file) from error
+            raise ModelError(
+                error.strerror or str(error),
+                file=file,
+                hint="a relative path begins in the working folder, or beside the scene file",
+            ) from error
         except UnicodeDecodeError as error:
             raise ModelError(f"is not UTF-8 text: {error.reason}", file=file) from error
         return cls.parse(text, file=file)
@@ -171,8 +193,28 @@ class Model:
             found = re.search(r"line (\d+)", str(error))
             line = int(found[1]) if found else text.count("\n") + 1
             raise ModelError(str(error), file=file, line=line) from error
-        _check(document, file, text)
-        return cls(document.body, document.joint, gravity=document.gravity, file=file)
+        model = cls.__new__(cls)
+        model._build(document, file, text)
+        return model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all bodies."""
+        return tuple(body.name for body in self.bodies)
+
+    @property
+    def motors(self) -> tuple[Joint, ...]:
+        """The joints that are controls."""
+        return tuple(joint for joint in self.joints if joint.motor_force is not None)
+
+    def refused(self, body: Body | None, reason: str, hint: str | None = None) -> ModelError:
+        """What an engine that cannot build it raises: with the line of `body`, or of gravity."""
+        path = "$.gravity"
+        for index, written in enumerate(self._written):
+            if body is not None and body.name in (one.name for one in _laid_out([written])):
+                path = f"$.body[{index}]"
+        line = None if self._text is None else _line_of(self._text, path)
+        return ModelError(reason, file=self.file, line=line, hint=hint)
 
     @property
     def digest(self) -> bytes:
@@ -199,6 +241,11 @@ def _laid_out(bodies: list[Body]) -> Iterator[Body]:
 
 
 _MOST_BODIES = 1_000_000
+_SMALLEST_SIZE = 1e-6
+# Single precision, in which three engines count, places nothing well that is farther away.
+_FARTHEST = 1e6
+_LENGTHS = ("position", "size", "vertices", "spacing", "anchor", "velocity", "angular_velocity")
+_SMALLEST_MASS = 1e-9
 
 
 def _check(document: _Document, file: str, text: str | None) -> None:
@@ -208,8 +255,8 @@ def _check(document: _Document, file: str, text: str | None) -> None:
         line = None if text is None else _line_of(text, path)
         raise ModelError(reason, file=file, line=line, hint=hint)
 
-    if not all(map(math.isfinite, document.gravity)):
-        refuse("$.gravity", "gravity is not finite")
+    if trouble := _unusable("gravity", document.gravity):
+        refuse("$.gravity", f"gravity is {trouble}")
     names: dict[str, None] = {}
     total = 0
     for index, body in enumerate(document.body):
@@ -240,8 +287,15 @@ def _check(document: _Document, file: str, text: str | None) -> None:
                 refuse(f"{path}.{end}", f"there is no body {name!r}", nearest(name, known))
         if joint.a == joint.b:
             refuse(f"{path}.b", f"joint {joint.name!r} joins {joint.a!r} to itself")
-        if not all(map(math.isfinite, (*joint.anchor, *joint.axis))):
-            refuse(f"{path}.anchor", f"joint {joint.name!r} has a number that is not finite")
+        numbers = {
+            "anchor": joint.anchor,
+            "axis": joint.axis,
+            "limits": joint.limits or (),
+            "motor_force": () if joint.motor_force is None else (joint.motor_force,),
+        }
+        for key, values in numbers.items():
+            if trouble := _unusable(key, values):
+                refuse(f"{path}.{key}", f"joint {joint.name!r}: its {key} is {trouble}")
         if math.hypot(*joint.axis) < 1e-9:
             refuse(f"{path}.axis", f"joint {joint.name!r} has an axis of length zero")
         if joint.limits is not None and not joint.limits[0] <= joint.limits[1]:
@@ -252,6 +306,10 @@ def _check(document: _Document, file: str, text: str | None) -> None:
 
 def _check_body(body: Body, path: str, refuse: object) -> None:
     assert callable(refuse)
+    steps = (0, 0, 0) if body.count is None else [count - 1 for count in body.count]
+    last = [
+        start + k * gap for start, k, gap in zip(body.position, steps, body.spacing, strict=True)
+    ]
     numbers = {
         "position": body.position,
         "rotation": body.rotation or (),
@@ -259,14 +317,15 @@ def _check_body(body: Body, path: str, refuse: object) -> None:
         "velocity": body.velocity,
         "angular_velocity": body.angular_velocity,
         "size": body.size,
-        "spacing": body.spacing,
+        "vertices": tuple(part for vertex in body.vertices for part in vertex),
+        "spacing": (*body.spacing, *last),
         "mass": () if body.mass is None else (body.mass,),
         "density": (body.density,),
         "friction": (body.friction,),
     }
     for key, values in numbers.items():
-        if not all(map(math.isfinite, values)):
-            refuse(f"{path}.{key}", f"body {body.name!r} has a {key} that is not finite")
+        if trouble := _unusable(key, values):
+            refuse(f"{path}.{key}", f"body {body.name!r}: its {key} is {trouble}")
     if body.rotation is not None and math.hypot(*body.rotation) < 1e-9:
         refuse(f"{path}.rotation", f"body {body.name!r} has a rotation of length zero")
     expected = _SIZES[body.shape]
@@ -276,14 +335,23 @@ def _check_body(body: Body, path: str, refuse: object) -> None:
             f"the size of a {body.shape} is {expected} numbers, not {len(body.size)}",
             "box: half extents x, y, z; sphere: radius; capsule, cylinder: radius, half height",
         )
-    if expected and min(body.size) <= 0:
-        refuse(f"{path}.size", f"body {body.name!r} has a size that is not positive")
+    if expected and min(body.size) < _SMALLEST_SIZE:
+        refuse(f"{path}.size", f"body {body.name!r} has a size below {_SMALLEST_SIZE:g} m")
     if body.shape == "polygon" and not 3 <= len(body.vertices) <= 8:
         refuse(f"{path}.vertices", f"a polygon has 3 to 8 vertices, not {len(body.vertices)}")
-    if not all(math.isfinite(part) for vertex in body.vertices for part in vertex):
-        refuse(f"{path}.vertices", f"body {body.name!r} has a vertex that is not finite")
     if body.shape == "plane" and body.kind != "fixed":
         refuse(f"{path}.kind", "a plane is endless, so it is fixed", 'kind = "fixed"')
+    if body.kind == "dynamic" and not _SMALLEST_MASS <= body.computed_mass < LARGEST:
+        key = "density" if body.mass is None else "mass"
+        refuse(f"{path}.{key}", f"body {body.name!r} would weigh {body.computed_mass:g} kg")
+
+
+def _unusable(key: str, values: Collection[float]) -> str:
+    """What is wrong with numbers that no engine can count with; empty where nothing is."""
+    if not all(map(math.isfinite, values)):
+        return "not finite"
+    most = _FARTHEST if key in _LENGTHS else LARGEST
+    return "" if all(abs(value) < most for value in values) else f"{most:g} or more"
 
 
 def _volume(body: Body) -> float:

@@ -12,7 +12,6 @@ A snapshot is exact: MuJoCo's integration state is everything the next step depe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
@@ -25,6 +24,7 @@ from mainspring.physics._errors import PhysicsError, RestoreError, UnknownNameEr
 from mainspring.physics._joints import motors_of
 from mainspring.physics._kinds import (
     CONTACT,
+    LARGEST,
     Array,
     Guarantee,
     RayHits,
@@ -90,7 +90,7 @@ class MuJoCo(Solver):
         self._roots = m.body_rootid[1:].astype(np.intp)
         self._mocap: list[int] = m.body_mocapid[1:].tolist()
         mocap = zip(self.bodies, self._mocap, strict=True)
-        self._mocap_of = {body: index for body, index in mocap if index >= 0}
+        self._mocap_of = {body: self._data.mocap_pos[i] for body, i in mocap if i >= 0}
         self._ghosts = only_ghosts(mj, m)
         self._rays = _RayBuffers(0)
         self._probe: Any = None
@@ -171,12 +171,12 @@ class MuJoCo(Solver):
     def _finite(self) -> bool:
         self._warnings_seen = self._warnings.count
         whole = np.concatenate([self._data.qpos, self._data.qvel, self._data.qacc])
-        return bool((np.abs(whole) < 1e10).all())  # a NaN fails the comparison too
+        return bool((np.abs(whole) < LARGEST).all())  # a NaN fails the comparison too
 
     def _raise_diverged(self, time_ns: int) -> NoReturn:
         m, d = self.model, self._data
         with np.errstate(all="ignore"):
-            bad = np.flatnonzero(~((np.abs(d.qvel) < 1e10) & (np.abs(d.qacc) < 1e10)))
+            bad = np.flatnonzero(~((np.abs(d.qvel) < LARGEST) & (np.abs(d.qacc) < LARGEST)))
         if len(bad):
             self._diverged(self._named(int(m.dof_bodyid[bad[0]]) - 1), time_ns)
         super()._raise_diverged(time_ns)
@@ -197,14 +197,14 @@ class MuJoCo(Solver):
 
     def pose(self, body: str | int) -> tuple[Array, Array]:
         """Position (3,) and rotation (4,) of one body."""
-        row = self.row(body) if isinstance(body, str) else body
+        row = self.row(body)
         if self._behind:
             self.refresh()
         return self._data.xpos[row + 1].copy(), self._data.xquat[row + 1].copy()
 
     def frame(self, body: str | int) -> tuple[Array, Array]:
         """Position (3,) and rotation matrix (3, 3) of one body."""
-        row = self.row(body) if isinstance(body, str) else body
+        row = self.row(body)
         if self._behind:
             self.refresh()
         d = self._data
@@ -227,15 +227,20 @@ class MuJoCo(Solver):
         rotation: npt.ArrayLike | None = None,
     ) -> None:
         """Put bodies somewhere; without `rotation` they keep theirs."""
-        mocap = self._mocap_of.get(bodies) if rotation is None and type(bodies) is str else None
-        if mocap is None:
+        place = self._mocap_of.get(bodies) if rotation is None and type(bodies) is str else None
+        if place is None:
             super().write_poses(bodies, position, rotation)
             return
-        # A marker or a moving obstacle, put somewhere at every step: the short way.
-        where = np.asarray(position, dtype=np.float64)
-        if where.shape != (3,) or not where.dot(where) < math.inf:
-            where = self._checked("position", where, (1, 3))  # says what is wrong with it
-        self._data.mocap_pos[mocap] = where
+        # A marker or a moving obstacle, put somewhere at every step: the short way, without arrays.
+        given: Any = position
+        try:
+            x, y, z = given
+            fits = -LARGEST < x < LARGEST and -LARGEST < y < LARGEST and -LARGEST < z < LARGEST
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            x, y, z = self._checked("position", given, (1, 3))[0]  # says what is wrong with it
+        place[0], place[1], place[2] = x, y, z
         self._behind |= _MOCAP
 
     def _write_poses(self, rows: Rows, position: Array, rotation: Array | None) -> None:
@@ -362,6 +367,14 @@ class MuJoCo(Solver):
             known = [name_of(mj, m, mj.mjtObj.mjOBJ_SITE, i) for i in range(m.nsite)]
             raise UnknownNameError("site", name, f"solver {self.name!r}", known)
         return index
+
+    def site_position(self, site: str | int) -> Array:
+        """Position (3,) of a site."""
+        index = self.site(site) if isinstance(site, str) else site
+        if self._behind:
+            self.refresh()
+        place: Array = self._data.site_xpos[index].copy()
+        return place
 
     def site_frame(self, site: str | int) -> tuple[Array, Array]:
         """Position (3,) and rotation matrix (3, 3) of a site."""

@@ -8,13 +8,11 @@ which is how a divergence is noticed at no cost.
 from __future__ import annotations
 
 from itertools import chain
-from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mainspring.physics._errors import ModelError
 from mainspring.physics._kinds import CONTACT, Array, Guarantee, RayHits, Restore, Rows, require
 from mainspring.physics._model import Body, Joint, Model
 from mainspring.physics._rotation import axis_frame, conjugate, multiply, relative, rotate
@@ -37,23 +35,22 @@ class Rapier(Solver):
         note="single precision; the same bits for any number of threads in the same build",
     )
 
-    def __init__(self, model: Any, *, threads: int = 1, **settings: Any) -> None:
+    def __init__(self, model: Any, *, threads: int | None = None, **settings: Any) -> None:
         self._threads = threads
         super().__init__(model, **settings)
 
     def _load(self, model: Any) -> None:
         self._r3 = r3 = require("rapier3d", "the Rapier solver", "rapier")
-        self.source = source = model if isinstance(model, Model) else Model.load(Path(model))
+        self.source = source = Model.of(model)
         self._digest = source.digest
-        self.bodies = tuple(body.name for body in source.bodies)
+        self.bodies = source.names
         self._joint_names = tuple(joint.name for joint in source.joints)
-        self._motors = tuple(joint for joint in source.joints if joint.motor_force is not None)
+        self._motors = source.motors
         self.controls = tuple(joint.name for joint in self._motors)
         self._values = np.zeros(len(self.controls))
         world = r3.PhysicsWorld(gravity=source.gravity)
         self._handles = [
-            world.add_body(_body(r3, body), [_collider(r3, body, source.file)])
-            for body in source.bodies
+            world.add_body(_body(r3, body), [_collider(r3, body, source)]) for body in source.bodies
         ]
         self._joint_handles = [
             world.impulse_joints.insert(
@@ -174,9 +171,9 @@ class Rapier(Solver):
             if pair.has_any_active_contact
         ]
         pairs += [
-            (row_of(pair.collider1), row_of(pair.collider2))
-            for pair in phase.intersection_pairs()
-            if pair.intersecting
+            (row_of(one), row_of(other))
+            for one, other, intersecting in phase.intersection_pairs()
+            if intersecting
         ]
         return frozenset((min(pair), max(pair)) for pair in pairs)
 
@@ -261,7 +258,7 @@ def _body(r3: Any, body: Body) -> Any:
     return made.linvel(body.velocity).angvel(body.angular_velocity)
 
 
-def _collider(r3: Any, body: Body, file: str) -> Any:
+def _collider(r3: Any, body: Body, model: Model) -> Any:
     size, shapes = body.size, r3.Collider
     if body.shape == "box":
         made = shapes.cuboid(*size)
@@ -275,10 +272,10 @@ def _collider(r3: Any, body: Body, file: str) -> Any:
     elif body.shape == "plane":
         made = shapes.halfspace((0.0, 0.0, 1.0))
     else:
-        raise ModelError(
+        raise model.refused(
+            body,
             f"body {body.name!r} is a {body.shape}, which Rapier does not have",
-            file=file,
-            hint="box, sphere, capsule, cylinder or plane",
+            "box, sphere, capsule, cylinder or plane",
         )
     if body.shape != "plane":
         made = made.mass(body.computed_mass)

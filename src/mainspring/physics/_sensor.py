@@ -148,7 +148,7 @@ class Sensor(Subsystem, ABC):
 
     def _noisy(self, truth: Any, now_ns: int) -> Any:
         noise, random = self.noise, self._stream()
-        value = truth + noise.bias
+        value = truth + noise.bias if noise.bias or noise.walk else truth
         if noise.walk:
             if self._drift is None or self._drift.shape != value.shape:
                 self._drift, self._drift_ns = np.zeros(value.shape), now_ns
@@ -157,9 +157,9 @@ class Sensor(Subsystem, ABC):
                 0.0, noise.walk * np.sqrt(passed_s), value.shape
             )
             self._drift_ns = now_ns
-            value += self._drift
+            value = value + self._drift
         if noise.std:
-            value += random.normal(0.0, noise.std, value.shape)
+            value = value + random.normal(0.0, noise.std, value.shape)
         if noise.quantum:
             value = np.round(value / noise.quantum) * noise.quantum
         return value

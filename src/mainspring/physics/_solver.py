@@ -38,7 +38,15 @@ from mainspring.physics._errors import (
     StepError,
     UnknownNameError,
 )
-from mainspring.physics._kinds import Array, ContactEvent, Guarantee, RayHits, Rows, finite
+from mainspring.physics._kinds import (
+    LARGEST,
+    Array,
+    ContactEvent,
+    Guarantee,
+    RayHits,
+    Rows,
+    bounded,
+)
 from mainspring.physics._rotation import matrix
 from mainspring.physics._steps import as_step, substeps_of
 from mainspring.scene import Scene, Subsystem
@@ -199,7 +207,7 @@ class Solver(Subsystem, ABC):
 
     def _keep_good(self, time_ns: int) -> None:
         position, rotation = self.poses()
-        if not (finite(position) and finite(rotation)):
+        if not (bounded(position) and bounded(rotation)):
             self._raise_diverged(time_ns)
         self._good = (time_ns, self.save())
         self._good_until = self.steps + self._good_every
@@ -244,7 +252,7 @@ class Solver(Subsystem, ABC):
         linear, angular = self.velocities()
         whole = np.hstack([position, rotation, linear, angular])
         with np.errstate(all="ignore"):
-            bad = np.flatnonzero(~(np.abs(whole) < 1e10).all(axis=1))
+            bad = np.flatnonzero(~(np.abs(whole) < LARGEST).all(axis=1))
         self._diverged(self.bodies[int(bad[0])] if len(bad) else "unknown", time_ns)
 
     def _diverged(self, body: str, time_ns: int) -> NoReturn:
@@ -255,31 +263,35 @@ class Solver(Subsystem, ABC):
 
     # Reading.
 
-    def row(self, body: str) -> int:
-        """The row of a body."""
-        try:
-            return self._row_of[body]
-        except KeyError:
-            raise UnknownNameError("body", body, f"solver {self.name!r}", self.bodies) from None
+    def row(self, body: str | int) -> int:
+        """The row of a body, by its name or by its row."""
+        row = self._row_of.get(body) if isinstance(body, str) else body
+        if row is None:
+            raise UnknownNameError("body", str(body), f"solver {self.name!r}", self.bodies)
+        if not 0 <= row < len(self.bodies):
+            raise PhysicsError(
+                f"solver {self.name!r} has rows 0 to {len(self.bodies) - 1}, not {row}"
+            )
+        return row
 
-    def rows(self, bodies: str | int | Sequence[str | int] | Rows) -> Rows:
-        """The rows of names, rows, or a mixture; one or many."""
-        if isinstance(bodies, str):
+    def rows(self, bodies: str | int | Sequence[str | int] | npt.NDArray[Any]) -> Rows:
+        """The rows of names, rows, or a mixture; one or many. An array of truth values chooses."""
+        if isinstance(bodies, str | int | np.integer):
             row = self.row(bodies)
             return self._all_rows[row : row + 1]
-        if isinstance(bodies, np.ndarray):
-            found = bodies.astype(np.intp, copy=False).reshape(-1)
-        else:
-            listed = [bodies] if isinstance(bodies, int | np.integer) else bodies
-            found = np.array(
-                [self.row(body) if isinstance(body, str) else body for body in listed],
-                dtype=np.intp,
-            ).reshape(-1)
-        if len(found) and not (int(found.min()) >= 0 and int(found.max()) < len(self.bodies)):
+        if not isinstance(bodies, np.ndarray):
+            return np.array([self.row(body) for body in bodies], dtype=np.intp)
+        if bodies.dtype == bool and bodies.shape == self._all_rows.shape:
+            return np.flatnonzero(bodies)
+        if bodies.dtype.kind not in "iu":
             raise PhysicsError(
-                f"solver {self.name!r} has rows 0 to {len(self.bodies) - 1}, "
-                f"not {int(found.min())} to {int(found.max())}"
+                f"solver {self.name!r}: {bodies.dtype} of shape {bodies.shape} are no rows",
+                hint=f"whole numbers, or {len(self.bodies)} truth values",
             )
+        found = bodies.astype(np.intp, copy=False).reshape(-1)
+        if len(found):
+            self.row(int(found.min()))
+            self.row(int(found.max()))
         return found
 
     def poses(self) -> tuple[Array, Array]:
@@ -290,7 +302,7 @@ class Solver(Subsystem, ABC):
 
     def pose(self, body: str | int) -> tuple[Array, Array]:
         """Position (3,) and rotation (4,) of one body."""
-        row = self.row(body) if isinstance(body, str) else body
+        row = self.row(body)
         position, rotation = self.poses()
         return position[row], rotation[row]
 
@@ -311,7 +323,7 @@ class Solver(Subsystem, ABC):
 
     def velocity(self, body: str | int) -> tuple[Array, Array]:
         """Linear and angular velocity (3,) of one body's centre of mass, along world axes."""
-        row = self.row(body) if isinstance(body, str) else body
+        row = self.row(body)
         linear, angular = self.velocities()
         return linear[row], angular[row]
 
@@ -345,12 +357,19 @@ class Solver(Subsystem, ABC):
         """Cast rays from one origin (3,) or one each (n, 3); `ignore` is a body they pass."""
         vectors = np.ascontiguousarray(directions, dtype=np.float64).reshape(-1, 3)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not (np.isfinite(norms).all() and (norms > 0).all()):
+        if not (bounded(vectors) and (norms > 0).all()):
             raise PhysicsError(
                 f"solver {self.name!r}: a ray's direction has no length or is not finite"
             )
         starts = np.ascontiguousarray(origins, dtype=np.float64).reshape(-1, 3)
-        row = self.row(ignore) if isinstance(ignore, str) else ignore
+        if len(starts) not in (1, len(vectors)) or not bounded(starts):
+            raise PhysicsError(
+                f"solver {self.name!r}: {len(starts)} origins for {len(vectors)} rays",
+                hint="one origin for all or one each, and every number finite",
+            )
+        if not 0 < max_distance < LARGEST:
+            raise PhysicsError(f"solver {self.name!r}: rays of {max_distance} m")
+        row = None if ignore is None else self.row(ignore)
         return self._cast_rays(starts, vectors / norms, float(max_distance), row)
 
     def ranges(
@@ -406,7 +425,7 @@ class Solver(Subsystem, ABC):
         torque: Sequence[float] | Array = (0.0, 0.0, 0.0),
     ) -> None:
         """A force and a torque on a body's centre of mass through the whole of the next step."""
-        row = self.row(body) if isinstance(body, str) else int(self.rows(body)[0])
+        row = self.row(body)
         wrench = self._checked("force", (*force, *torque), (6,))
         self._force_rows.append(row)
         self._wrenches.append(tuple(wrench.tolist()))
@@ -434,16 +453,26 @@ class Solver(Subsystem, ABC):
             ) from None
 
     def _checked(self, what: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-        given = np.array(values, dtype=np.float64)
+        try:
+            given = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PhysicsError(
+                f"solver {self.name!r}: {what} is no array of numbers: {values!r:.80}",
+                hint=f"numbers of shape {shape}",
+            ) from None
         if given.shape != shape:
             if given.shape != shape[1:]:
-                raise PhysicsError(f"solver {self.name!r}: {what} is {given.shape}, wanted {shape}")
+                raise PhysicsError(
+                    f"solver {self.name!r}: {what} has the shape {given.shape}",
+                    hint=f"wanted {shape}",
+                )
             given = given.reshape(1, -1)  # one for all
             if shape[0] != 1:
                 given = given.repeat(shape[0], axis=0)
-        if not finite(given):
+        if not bounded(given):
+            trouble = "is beyond 1e10" if np.isfinite(given).all() else "is not finite"
             raise PhysicsError(
-                f"solver {self.name!r}: {what} is not finite",
+                f"solver {self.name!r}: {what} {trouble}",
                 hint="look at what computed it: the engine was not told",
             )
         return given
