@@ -44,12 +44,13 @@ def interrupts():
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "scene.py").write_text(SCENE)
+    (tmp_path / "cell.toml").write_text("")
     return tmp_path
 
 
-def mainspring(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def mainspring(folder: Path, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("mainspring")), *words]
-    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "120", "TERM": "dumb"}
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "120", "TERM": "dumb"} | extra
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -97,6 +98,9 @@ def test_a_failing_callback_is_exit_code_1(folder: Path) -> None:
         (("run", "scene.py:bild"), "did you mean 'build'"),
         (("run", "scene.py", "-s", "soon"), "'soon' is not a time"),
         (("run", "scene.py", "--mode", "warp"), "no time mode"),
+        (("run", "cell"), "did you mean 'cell.toml'"),
+        (("timeline", "--until", "0"), "no span above zero"),
+        (("timeline", "--svg", "nowhere/t.svg"), "No such file or directory nowhere/t.svg"),
         (("check",), "name a scene file"),
         (("plot", "nowhere.mcap"), "nowhere.mcap cannot be read: No such file"),
         (("nope",), "No such command"),
@@ -118,6 +122,71 @@ def test_a_traceback_begins_in_the_users_code(folder: Path) -> None:
     assert done.returncode == 1
     assert 'raise RuntimeError("no torque")' in done.stderr
     assert "mainspring/" not in done.stderr
+
+
+def test_a_script_that_fails_to_start_or_stop_is_exit_code_1(folder: Path) -> None:
+    """Which script, in which callback, with the user's traceback and none of ours; what had
+    started is stopped."""
+    (folder / "parts.py").write_text(
+        "from mainspring import Script\n"
+        "class First(Script):\n"
+        "    def on_stop(self): print('first stopped')\n"
+        "class Bad(Script):\n"
+        "    def __init__(self, when): self.when = when\n"
+        "    def on_start(self):\n"
+        "        if self.when == 'start': raise OSError('no device')\n"
+        "    def on_update(self, ts):\n"
+        "        if self.when == 'update': raise OSError('no torque')\n"
+        "    def on_stop(self):\n"
+        "        if self.when != 'start': raise OSError('cannot close')\n"
+    )
+    for when, said in (
+        ("start", "script 'Bad' raised OSError in on_start: no device"),
+        ("update", "callback 'Bad.on_update' raised OSError: no torque"),
+        ("stop", "script 'Bad' raised OSError in on_stop: cannot close"),
+    ):
+        (folder / "cell.toml").write_text(
+            '[[script]]\ntype = "parts:First"\n'
+            f'[[script]]\ntype = "parts:Bad"\nargs = {{ when = "{when}" }}\n'
+        )
+        done = mainspring(folder, "run", "cell.toml", "-s", "1", "--mode", "sim_high_performance")
+        assert done.returncode == 1, when
+        assert f"error: {said}" in done.stderr
+        assert ("then: script 'Bad' raised OSError in on_stop" in done.stderr) == (when == "update")
+        assert "first stopped" in done.stdout
+        assert "mainspring/" not in done.stderr
+
+
+def test_a_warning_is_one_line_of_ours(folder: Path) -> None:
+    """A callback that is off is told without a place in our sources."""
+    (folder / "parts.py").write_text(
+        "from mainspring import Script\n"
+        "class Arm(Script):\n"
+        "    def on_physics_update(self, ts): pass\n"
+    )
+    (folder / "cell.toml").write_text('[[script]]\ntype = "parts:Arm"\n')
+    done = mainspring(folder, "check", "cell.toml")
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: script 'Arm' overrides on_physics_update, which is off")
+    assert done.stderr.count("\n") == 1
+
+
+def test_names_are_shown_as_they_are(folder: Path) -> None:
+    """Brackets in a name are no markup, and a terminal without the letter shows another."""
+    (folder / "odd.py").write_text(
+        "from mainspring import Scene\n"
+        "def build():\n"
+        "    scene = Scene('[red]cell é')\n"
+        "    scene.time.register(lambda c: None, name='arm[left]')\n"
+        "    return scene\n"
+    )
+    assert "arm[left]" in mainspring(folder, "order", "odd.py").stdout
+    done = mainspring(folder, "run", "odd.py", "-s", "1", "--mode", "sim_high_performance")
+    assert "[red]cell é finished" in done.stdout
+    assert "arm[left]" in done.stdout
+    plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    done = mainspring(folder, "run", "odd.py", "-s", "1", "--mode", "sim_high_performance", **plain)
+    assert (done.returncode, "[red]cell ? finished" in done.stdout) == (0, True)
 
 
 def test_ctrl_c_is_exit_code_130(folder: Path) -> None:
@@ -145,6 +214,18 @@ def test_timeline_draws_one_cycle(folder: Path) -> None:
     svg = (folder / "t.svg").read_text()
     assert svg.count("<circle") == 10
     assert svg.count('stroke-width="2"') == 2
+
+
+def test_a_long_timeline_says_that_there_is_more(folder: Path) -> None:
+    """What is left out is said, in the text and in the picture's title."""
+    lines = mainspring(folder, "timeline", "--until", "1h").stdout.splitlines()
+    assert len(lines) == 2002
+    assert lines[-1] == "... and more: the first 2000 instants are shown"
+    mainspring(folder, "timeline", "--until", "1h", "--svg", "t.svg")
+    told = re.search(r"0 to ([0-9.]+) ms", (folder / "t.svg").read_text())
+    last = float(lines[-2].split()[0])
+    assert told is not None
+    assert last <= float(told[1]) <= last + 20
 
 
 def test_times_of_a_crowded_timeline_do_not_overlap(folder: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mainspring import Phase, Scene, SceneError, SceneWarning, Script, StateError, Subsystem
-from mainspring.clock import CallbackError
-from mainspring.scene import LIFECYCLE
+from mainspring.clock import CallbackError, RegistrationError
+from mainspring.scene import LIFECYCLE, LifeCycleError
 
 
 class Every(Script):
@@ -197,6 +197,15 @@ class TestScripts:
         assert len(script.ran) == ran
         assert "scripts/Every" not in scene.parts
 
+    def test_a_wrong_priority_changes_nothing(self) -> None:
+        """A binding refuses what is no priority, with scripts and without."""
+        scene = Scene()
+        for _ in range(2):
+            with pytest.raises(RegistrationError, match="whole number"):
+                scene.bindings.on_update.priority = "first"  # type: ignore[assignment]
+            assert scene.bindings.on_update.priority == -200
+            scene.add(Walker())
+
     def test_free_callbacks_have_no_runner(self) -> None:
         """Binding a free callback to a runner is an error."""
         with pytest.raises(SceneError, match="once a frame"):
@@ -227,10 +236,55 @@ class TestSubsystems:
                 raise OSError("no device")
 
         scene.add(Bad())
-        with pytest.raises(OSError, match="no device"):
+        with pytest.raises(LifeCycleError, match="subsystem 'Bad' raised OSError in start") as told:
             scene.advance(seconds=1)
+        assert isinstance(told.value.__cause__, OSError)
         assert first.life == ["start", "stop"]
         assert not scene.started
+
+    def test_a_failing_stop_stops_the_others_all_the_same(self) -> None:
+        """Every part is stopped, in the reverse order; the first error is raised, the rest noted."""
+        scene = Scene("cell")
+        stopped: list[str] = []
+
+        class Bad(Script):
+            def on_stop(self) -> None:
+                stopped.append(self.name)
+                raise OSError(f"{self.name} cannot close")
+
+        class Good(Script):
+            def on_stop(self) -> None:
+                stopped.append(self.name)
+
+        solver = scene.add(Solver())
+        for name, script in (("a", Good()), ("b", Bad()), ("c", Good()), ("d", Bad())):
+            scene.add(script, name=name)
+        scene.start()
+        with pytest.raises(LifeCycleError, match="script 'd' raised OSError in on_stop") as told:
+            scene.stop()
+        assert stopped == ["d", "c", "b", "a"]
+        assert solver.life == ["start", "stop"]
+        assert "b cannot close" in told.value.__notes__[0]
+        assert not scene.started
+        scene.stop()
+
+    def test_one_that_fails_to_stop_is_removed_all_the_same(self) -> None:
+        """Removing a part leaves nothing of it, whatever its end raises."""
+        scene = Scene()
+
+        class Bad(Script):
+            def on_update(self, ts: float) -> None:
+                raise AssertionError("still there")
+
+            def on_stop(self) -> None:
+                raise OSError("cannot close")
+
+        script = scene.add(Bad())
+        scene.start()
+        with pytest.raises(LifeCycleError):
+            scene.remove(script)
+        assert "scripts/Bad" not in scene.parts
+        assert scene.advance(seconds=0.1).instants == 7
 
     def test_attached_parts_are_reachable_and_state(self) -> None:
         """What is attached is an attribute, and part of the state when it can be saved."""

@@ -151,6 +151,111 @@ def test_every_fault_is_told_at_once(cell: Path) -> None:
     assert [f.line for f in caught.value.faults] == [2, 3, 5, 6, 8]
 
 
+def test_what_it_names_is_told_with_what_it_says(cell: Path) -> None:
+    """Faults of the text and of the classes it names come together, and nothing was built."""
+    built = cell.parent / "built_by_a_scene.py"
+    built.write_text(
+        "from mainspring import Script\n"
+        "made = []\n"
+        "class Part(Script):\n"
+        "    def __init__(self): made.append(self)\n"
+    )
+    cell.write_text(
+        "[scene]\nseed = 'x'\n[[script]]\ntype = 'built_by_a_scene:Part'\n"
+        "[[script]]\ntype = 'nowhere:X'\n"
+        "[[script]]\ntype = 'parts_of_cell:Arm'\nargs = { gian = 1 }\n"
+        "[[subsystem]]\ntype = 'parts_of_cell:Arm'\n[[runner]]\nname = 'a'\nrate = 0\n"
+    )
+    with pytest.raises(SettingsError) as caught:
+        load_scene(cell)
+    assert [(f.line, f.key) for f in caught.value.faults] == [
+        (2, "scene.seed"),
+        (6, "script[1].type"),
+        (9, "script[2].args"),
+        (11, "subsystem[0].type"),
+        (14, "runner[0].rate"),
+    ]
+    assert "what Arm takes: gain" in str(caught.value)
+    assert "did you mean 'gain'" in str(caught.value)
+    import built_by_a_scene  # type: ignore[import-not-found]
+
+    assert built_by_a_scene.made == []
+
+
+def test_a_part_that_cannot_be_made_or_added_is_a_fault(cell: Path) -> None:
+    """What a class raises when it is made or attached is told, and kept as the cause."""
+    (cell.parent / "raising_parts.py").write_text(
+        "from mainspring import Script, Subsystem\n"
+        "class Init(Script):\n"
+        "    def __init__(self): raise OSError('no device')\n"
+        "class Attach(Subsystem):\n"
+        "    def attach(self, scene): raise OSError('no bus')\n"
+    )
+    cell.write_text(
+        "[[script]]\ntype = 'raising_parts:Init'\n[[subsystem]]\ntype = 'raising_parts:Attach'\n"
+    )
+    with pytest.raises(SettingsError) as caught:
+        load_scene(cell)
+    assert [(f.line, f.hint) for f in caught.value.faults] == [
+        (2, "OSError: no device"),
+        (4, "OSError: no bus"),
+    ]
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("runner = [\n  {name='a', rate=1},\n  {name='b',\n   rate=-1},\n]", [4]),
+        ("runner = [{name='a', rate=1}, # ]\n {rate=2}]", [2]),
+        ("scene.seed = 'x'\nscene.name = 3", [1, 2]),
+        ("[[script]]\ntype = 'parts_of_cell:Arm'\n[script.args]\ngian = 1", [3]),
+        ('[scene]\nname = """\n[[runner]]\nrate = 3\n"""\nseed = 1.5', [6]),
+        ("[scene]\nname = @@@\n[scene]@@@\nseed = 1.5".replace("@@@", "'" * 3), [4]),
+        ("[scene]\n\"sead\" = 1\n'what ever' = 1", [2, 3]),
+        ("script = ['x', [\n1], {}]", [1, 1, 2]),
+    ],
+)
+def test_a_line_is_found_in_every_way_of_writing(cell: Path, text: str, places: list[int]) -> None:
+    """Inline tables, arrays over many lines, dotted and quoted keys, texts that look like tables."""
+    cell.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load_scene(cell)
+    assert [f.line for f in caught.value.faults] == places
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "frame_budget_ms = inf",
+        "frame_budget_ms = 1e300",
+        "max_frame_delta_ms = nan",
+        "seed = 123456789012345678901234567890",
+        "frame_rate = '1e999999999'",
+        "name = ' '",
+    ],
+)
+def test_a_value_beyond_all_bounds_is_a_fault(cell: Path, line: str) -> None:
+    """What no clock could hold is told like any other fault, at once."""
+    cell.write_text(f"[scene]\n{line}\n")
+    with pytest.raises(SettingsError) as caught:
+        load_scene(cell)
+    assert [f.line for f in caught.value.faults] == [2]
+
+
+def test_line_ends_and_a_mark_of_byte_order_are_taken_as_they_are(cell: Path) -> None:
+    """A file from another system is read, and written back with its own line ends."""
+    cell.write_bytes(
+        b"\xef\xbb\xbf[scene]\r\nseed = 1 # one\r\n\r\n[[runner]]\r\nname='a'\r\nrate=1\r\n"
+    )
+    settings = read_settings(cell)
+    settings.scene["seed"] = 2
+    write_settings(settings, cell)
+    assert cell.read_bytes() == (
+        b"[scene]\r\nseed = 2 # one\r\n\r\n[[runner]]\r\nname='a'\r\nrate=1\r\n"
+    )
+
+
 def test_nine_runners_are_too_many(cell: Path) -> None:
     """A file has one to eight runners, each with a name of its own."""
     cell.write_text("".join(f"[[runner]]\nname = 'r{i}'\nrate = 1\n" for i in range(9)))
@@ -229,6 +334,10 @@ def test_what_is_written_is_read_back(
     for settings in (first, second):
         write_settings(settings, path)
         again = read_settings(path)
+        written = path.read_text().splitlines()
+        for place, line in again.lines.items():  # each key is where it is said to be
+            name = place.rpartition(".")[2].partition("[")[0]
+            assert name in written[line - 1], (place, line)
         assert (again.scene, again.runner, again.bindings) == (
             settings.scene,
             settings.runner,
@@ -248,8 +357,13 @@ def test_the_schema_and_the_checks_agree(cell: Path) -> None:
     import tomlkit
 
     jsonschema.validate(tomlkit.parse(FULL).unwrap(), json_schema())
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"scene": {"sead": 1}}, json_schema())
+    for wrong in (
+        {"scene": {"sead": 1}},
+        {"scene": {"frame_budget_ms": 1e12}},
+        {"bindings": {"on_free_pre_update": {"runner": "Robot"}}},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, json_schema())
 
 
 def test_a_scene_is_opened_by_what_names_it(cell: Path) -> None:

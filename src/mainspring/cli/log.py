@@ -325,6 +325,7 @@ def _row(entry: Any) -> dict[str, Any]:
 
 def _print_table(entries: Iterator[Any], output: Path | None) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from mainspring.clock import format_ns
@@ -333,7 +334,8 @@ def _print_table(entries: Iterator[Any], output: Path | None) -> None:
     for entry in entries:
         seq = "" if entry.seq is None else str(entry.seq)
         detail = "" if entry.detail is None else str(entry.detail)
-        table.add_row(format_ns(entry.time_ns), entry.what, seq, entry.name, entry.source, detail)
+        cells = (entry.what, seq, entry.name, entry.source, detail)
+        table.add_row(format_ns(entry.time_ns), *map(escape, cells))
     if output is None:
         Console().print(table)
         return

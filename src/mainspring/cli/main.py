@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import sys
 import sysconfig
+import warnings
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -58,6 +60,10 @@ for _name in _MODULES:
 
 def main() -> None:
     """Runs the command line; an error of ours is shown without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no such letter
+    warnings.showwarning = _show_warning
     try:
         app()
     except MainspringError as error:
@@ -65,6 +71,21 @@ def main() -> None:
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning of ours in one line; others with the place they come from."""
+    from mainspring.scene import SceneWarning
+
+    place = "" if issubclass(category, SceneWarning) else f"{filename}:{lineno}: "
+    typer.secho(f"warning: {place}{message}", err=True, fg="yellow")
 
 
 def show_error(error: MainspringError) -> None:
@@ -79,6 +100,8 @@ def show_error(error: MainspringError) -> None:
         if trace is not None:
             console.print(Traceback.from_exception(type(cause), cause, trace))
     console.print(f"error: {error.message}", style="bold red", markup=False, soft_wrap=True)
+    for note in getattr(error, "__notes__", ()):
+        console.print(f"then: {note}", markup=False, soft_wrap=True)
     if error.hint:
         console.print(f"hint: {error.hint}", markup=False, soft_wrap=True)
 
@@ -97,5 +120,6 @@ def _from_users_code(trace: TracebackType | None) -> TracebackType | None:
 def exit_code(error: MainspringError) -> int:
     """2 for what the user wrote wrongly, 1 for what went wrong while running."""
     from mainspring.clock import CallbackError
+    from mainspring.scene import LifeCycleError
 
-    return 1 if isinstance(error, CallbackError) else 2
+    return 1 if isinstance(error, (CallbackError, LifeCycleError)) else 2

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from mainspring.errors import MainspringError
+
 __all__ = ["register"]
 
 Target = Annotated[
@@ -24,6 +26,13 @@ class Durability(enum.StrEnum):
     none = "none"
 
 
+def _modes() -> list[str]:
+    """The names a shell completes."""
+    from mainspring.clock import TimeMode
+
+    return [mode.value for mode in TimeMode]
+
+
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command()(run)
@@ -37,7 +46,10 @@ def run(
     seconds: Annotated[
         str | None, typer.Option("--seconds", "-s", help="Sim time to run: 10, 250ms, 3m.")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="The time mode, instead of the scene's.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="The time mode, instead of the scene's.", autocompletion=_modes),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     progress: Annotated[bool, typer.Option(help="Show a progress bar in a terminal.")] = True,
     log: Annotated[
@@ -78,6 +90,10 @@ def run(
     except BaseException as error:
         if recorder is not None:
             recorder.close("failed", error)
+        try:
+            opened.stop()
+        except MainspringError as another:
+            error.add_note(str(another))
         raise
     if recorder is not None:
         recorder.close(str(report.reason))
@@ -100,6 +116,7 @@ def run(
 
 def _print_summary(scene: Any, report: Any) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from mainspring.clock import duration
@@ -107,9 +124,10 @@ def _print_summary(scene: Any, report: Any) -> None:
     console = Console()
     statistics = scene.time.statistics()
     console.print(
-        f"[bold]{scene.name}[/bold] {report.reason}: {report.sim_seconds:.9g} s simulated in "
+        f"[bold]{escape(scene.name)}[/bold] {report.reason}: {report.sim_seconds:.9g} s simulated in "
         f"{report.wall_seconds:.3g} s (×{report.real_time_factor:.3g}), "
-        f"{report.instants} instants, {report.shared} shared"
+        f"{report.instants} instants, {report.shared} shared",
+        soft_wrap=True,
     )
     if report.forgiven_ns or report.skipped_ns:
         console.print(
@@ -119,14 +137,14 @@ def _print_summary(scene: Any, report: Any) -> None:
     for r in statistics.runners.values():
         late = duration(r.lateness.p99_ns) if r.lateness.samples else "-"
         counts = [str(n) for n in (r.steps, r.shared, r.late, r.skipped)]
-        table.add_row(r.name, str(r.rate), *counts, late)
+        table.add_row(escape(r.name), str(r.rate), *counts, late)
     console.print(table)
     if not statistics.callbacks:
         return
     table = Table("callback", "runner", "phase", *_right("steps", "mean", "p99", "max"))
     for c in statistics.callbacks.values():
         costs = [duration(n) for n in (c.cost.mean_ns, c.cost.p99_ns, c.cost.max_ns)]
-        table.add_row(c.name, c.runner, str(c.phase), str(c.steps), *costs)
+        table.add_row(escape(c.name), escape(c.runner), str(c.phase), str(c.steps), *costs)
     console.print(table)
 
 
@@ -155,10 +173,13 @@ def check(
     if scene is None:
         raise typer.BadParameter("name a scene file", param_hint="SCENE")
     opened = open_scene(scene)
-    typer.echo(
-        f"{scene} is fine: {len(opened.time.runners)} runners, "
-        f"{len(opened.time.registrations)} callbacks, {len(opened.subsystems)} subsystems"
-    )
+    counts = {
+        "runner": len(opened.time.runners),
+        "callback": len(opened.time.registrations),
+        "subsystem": len(opened.subsystems),
+    }
+    said = (f"{n} {what}" if n == 1 else f"{n} {what}s" for what, n in counts.items())
+    typer.echo(f"{scene} is fine: {', '.join(said)}")
 
 
 def order(
@@ -168,6 +189,7 @@ def order(
     """Shows everything a scene runs, in its resolved order."""
     import msgspec
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from mainspring.scene import open_scene
@@ -179,7 +201,8 @@ def order(
     table = Table("phase", *_right("priority"), "callback", "runner", "rate", "enabled")
     for row in rows:
         state = "yes" if row.enabled else "no"
-        table.add_row(str(row.phase), str(row.priority), row.name, row.runner, str(row.rate), state)
+        name, runner = escape(row.name), escape(row.runner)
+        table.add_row(str(row.phase), str(row.priority), name, runner, str(row.rate), state)
     Console().print(table)
 
 
@@ -194,14 +217,18 @@ def timeline(
     svg: Annotated[Path | None, typer.Option(help="Draw it into this SVG file.")] = None,
 ) -> None:
     """Shows when each runner steps, and where they meet."""
+    from mainspring.cli.project import disk_errors
     from mainspring.clock import time_ns
     from mainspring.scene import Scene, open_scene
     from mainspring.scene.timeline import draw_svg, draw_text, one_cycle_ns
 
     opened = Scene() if scene is None else open_scene(scene)
     span = one_cycle_ns(opened.time) if until is None else time_ns(until)
+    if span <= 0:
+        raise typer.BadParameter(f"{until} is no span above zero", param_hint="--until")
     if svg is not None:
-        svg.write_text(draw_svg(opened.time, span), encoding="utf-8")
+        with disk_errors():
+            svg.write_text(draw_svg(opened.time, span), encoding="utf-8")
         typer.echo(f"wrote {svg}")
     else:
         typer.echo(draw_text(opened.time, span))

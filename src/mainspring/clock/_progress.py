@@ -25,13 +25,14 @@ def progress_bar(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    # Names may hold what would be taken for markup.
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[sim]}"),
         TextColumn("{task.fields[factor]}"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[slowest]}"),
+        TextColumn("{task.fields[slowest]}", markup=False),
     )
     with Progress(*columns, console=console or Console(stderr=True), transient=True) as bar:
         task = bar.add_task(time.name, total=total_ns, sim="", factor="", slowest="")

@@ -10,7 +10,14 @@ from mainspring.scene._schema import json_schema
 from mainspring.scene._script import LIFECYCLE, Binding, Bindings, Script
 from mainspring.scene._settings import SceneSettings, load_scene, read_settings, write_settings
 from mainspring.scene._subsystem import Subsystem
-from mainspring.scene.errors import EntryError, Fault, SceneError, SceneWarning, SettingsError
+from mainspring.scene.errors import (
+    EntryError,
+    Fault,
+    LifeCycleError,
+    SceneError,
+    SceneWarning,
+    SettingsError,
+)
 
 __all__ = [
     "LIFECYCLE",
@@ -18,6 +25,7 @@ __all__ = [
     "Bindings",
     "EntryError",
     "Fault",
+    "LifeCycleError",
     "RandomStreams",
     "Scene",
     "SceneError",

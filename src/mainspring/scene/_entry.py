@@ -67,8 +67,11 @@ def import_entry(entry: str, *, default: str | None = None, folder: Path | None 
         try:
             module = importlib.import_module(module_name)
         except Exception as error:
+            file = Path(f"{module_name}.toml")
+            hint = f"did you mean {str(file)!r}?" if name == default and file.is_file() else None
             raise EntryError(
-                f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}"
+                f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}",
+                hint=hint,
             ) from error
     found: Any = module
     for part in name.split("."):

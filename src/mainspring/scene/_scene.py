@@ -35,11 +35,11 @@ from mainspring.clock import (
     TimeManager,
     TimeMode,
 )
-from mainspring.errors import StateError, nearest
+from mainspring.errors import MainspringError, StateError, nearest
 from mainspring.scene._random import RandomStreams
 from mainspring.scene._script import Binding, Bindings, Script
 from mainspring.scene._subsystem import Subsystem, SubsystemLike
-from mainspring.scene.errors import SceneError, SceneWarning
+from mainspring.scene.errors import LifeCycleError, SceneError, SceneWarning
 from mainspring.state import Stateful, decode, digest, encode
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Scene:
                     stacklevel=3,
                 )
         if self._started:
-            script.on_start()
+            self._start_part(script)
 
     def _bind(self, script: Script, binding: Binding) -> None:
         callback = getattr(script, binding.name)
@@ -213,7 +213,7 @@ class Scene:
             )
         part.attach(self)
         if self._started:
-            part.start()
+            self._start_part(part)
 
     @staticmethod
     def _free_name(wanted: str, taken: dict[str, Any]) -> str:
@@ -225,25 +225,26 @@ class Scene:
     def remove(self, part: Script | Subsystem | str) -> None:
         """Takes a script or a subsystem out of the scene."""
         name = part if isinstance(part, str) else part.name
+        found: Script | SubsystemLike
         if name in self.scripts:
-            script = self.scripts.pop(name)
-            if self._started:
-                script.on_stop()
+            found = self.scripts.pop(name)
             for key in [k for k in self._places if k[0] == name]:
                 self._places.pop(key).remove()
             del self._parts[f"scripts/{name}"]
-            script._scene = None
         elif name in self.subsystems:
-            subsystem = self.subsystems.pop(name)
-            if self._started:
-                subsystem.stop()
+            found = self.subsystems.pop(name)
             for registration in self.time.registrations:
-                if getattr(registration.callback, "__self__", None) is subsystem:
+                if getattr(registration.callback, "__self__", None) is found:
                     registration.remove()
             self._parts.pop(f"subsystems/{name}", None)
         else:
             known = [*self.scripts, *self.subsystems]
             raise SceneError(f"there is nothing called {name!r} here", hint=nearest(name, known))
+        failures = self._stop_parts([found]) if self._started else []
+        if isinstance(found, Script):
+            found._scene = None
+        if failures:
+            raise failures[0]
 
     def attach(self, name: str, part: Any) -> None:
         """Makes `part` reachable as `scene.<name>`, and part of the state when it has `save` and
@@ -276,29 +277,61 @@ class Scene:
             except StateError as error:
                 self._initial[name] = error
         self._started = True
-        started: list[Callable[[], None]] = []
+        started: list[Script | SubsystemLike] = []
         try:
-            for subsystem in self.subsystems.values():
-                subsystem.start()
-                started.append(subsystem.stop)
-            for script in self.scripts.values():
-                script.on_start()
-                started.append(script.on_stop)
-        except BaseException:
+            for part in self._parts_with_a_life():
+                self._start_part(part)
+                started.append(part)
+        except BaseException as error:
             self._started = False
-            for stop in reversed(started):
-                stop()
+            for failure in self._stop_parts(started):
+                error.add_note(str(failure))
             raise
 
     def stop(self) -> None:
-        """Stops scripts, then subsystems, in the reverse order of starting."""
+        """Stops scripts, then subsystems, in the reverse order of starting: all of them, whatever
+        one raises; the first error is raised at the end."""
         if not self._started:
             return
         self._started = False
-        for script in reversed(self.scripts.values()):
-            script.on_stop()
-        for subsystem in reversed(self.subsystems.values()):
-            subsystem.stop()
+        failures = self._stop_parts(self._parts_with_a_life())
+        for failure in failures[1:]:
+            failures[0].add_note(str(failure))
+        if failures:
+            raise failures[0]
+
+    def _parts_with_a_life(self) -> list[Script | SubsystemLike]:
+        return [*self.subsystems.values(), *self.scripts.values()]
+
+    def _start_part(self, part: Script | SubsystemLike) -> None:
+        try:
+            part.on_start() if isinstance(part, Script) else part.start()
+        except MainspringError:
+            raise
+        except Exception as error:
+            raise self._life_cycle_error(part, "start", error) from error
+
+    def _stop_parts(self, parts: list[Script | SubsystemLike]) -> list[MainspringError]:
+        failures: list[MainspringError] = []
+        for part in reversed(parts):
+            try:
+                part.on_stop() if isinstance(part, Script) else part.stop()
+            except MainspringError as error:
+                failures.append(error)
+            except Exception as error:
+                failures.append(self._life_cycle_error(part, "stop", error))
+                failures[-1].__cause__ = error
+        return failures
+
+    def _life_cycle_error(
+        self, part: Script | SubsystemLike, what: str, error: Exception
+    ) -> LifeCycleError:
+        who = f"script {part.name!r}" if isinstance(part, Script) else f"subsystem {part.name!r}"
+        callback = f"on_{what}" if isinstance(part, Script) else what
+        return LifeCycleError(
+            f"{who} raised {type(error).__name__} in {callback}: {error}\n"
+            f"  in scene {self.name!r}, time {self.time.now / 1e9:.9f} s"
+        )
 
     def reset(self) -> None:
         """Back to before the first instant: time 0, and every part as it was before it started."""

@@ -15,6 +15,7 @@ __all__ = ["BINDING", "RUNNER", "SCENE", "SCRIPT", "SUBSYSTEM", "Key", "json_sch
 
 PHASES = tuple(phase.name.lower() for phase in Phase)
 MODES = tuple(mode.value for mode in TimeMode)
+_LONGEST_MS = 1_000_000_000  # eleven days and a half
 MODE_ALIASES = tuple(name for name in TimeMode.__members__ if name not in TimeMode._member_names_)
 
 
@@ -28,6 +29,7 @@ class Key(msgspec.Struct, frozen=True):
     choices: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     above: float | None = None
+    most: float | None = None
 
     @property
     def allowed(self) -> str:
@@ -38,7 +40,8 @@ class Key(msgspec.Struct, frozen=True):
             return 'hertz above zero: 50, 29.97 or "30000/1001"'
         article = "an" if self.kind == "integer" else "a"
         above = f" above {self.above:g}" if self.above is not None else ""
-        return f"{article} {self.kind}{above}"
+        most = f", at most {self.most:.0f}" if self.most is not None else ""
+        return f"{article} {self.kind}{above}{most}"
 
     def fault(self, value: Any) -> str | None:
         """None when `value` is allowed; otherwise a hint, perhaps an empty one."""
@@ -66,9 +69,16 @@ class Key(msgspec.Struct, frozen=True):
                 return did_you_mean(value, accepted)
             if not value.strip():
                 return "it is empty"
-        if self.above is not None and isinstance(value, (int, float)) and not value > self.above:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return "it does not fit 64 bits"
+        if isinstance(value, (int, float)) and not self._between(value):
             return ""
         return None
+
+    def _between(self, value: float) -> bool:
+        return (self.above is None or value > self.above) and (
+            self.most is None or value <= self.most
+        )
 
     def schema(self) -> dict[str, Any]:
         """This key in JSON Schema."""
@@ -83,6 +93,8 @@ class Key(msgspec.Struct, frozen=True):
             found["type"] = self.kind
         if self.above is not None:
             found["exclusiveMinimum"] = self.above
+        if self.most is not None:
+            found["maximum"] = self.most
         return found
 
 
@@ -103,8 +115,12 @@ SCENE = {
     "mode": Key(
         "choice", "How time advances against the wall clock.", choices=MODES, aliases=MODE_ALIASES
     ),
-    "frame_budget_ms": Key("number", "Wall time the instants of a frame may take.", above=0),
-    "max_frame_delta_ms": Key("number", "Wall time one frame may bring in.", above=0),
+    "frame_budget_ms": Key(
+        "number", "Wall time the instants of a frame may take.", above=0, most=_LONGEST_MS
+    ),
+    "max_frame_delta_ms": Key(
+        "number", "Wall time one frame may bring in.", above=0, most=_LONGEST_MS
+    ),
     "frame_rate": Key("rate", "How often a run begins a frame."),
 }
 RUNNER = {
@@ -112,6 +128,7 @@ RUNNER = {
     "rate": Key("rate", "How often it steps, in hertz.", required=True),
 }
 BINDING = {**_PLACE, "enabled": Key("boolean", "Whether it runs.")}
+FREE_BINDING = {key: BINDING[key] for key in ("priority", "enabled")}
 SCRIPT = {**_PART}
 SUBSYSTEM = {**_PART, **_PLACE}
 
@@ -129,7 +146,13 @@ def _table(keys: dict[str, Key], doc: str) -> dict[str, Any]:
 
 def json_schema() -> dict[str, Any]:
     """The schema of a scene file, for editors that complete and check TOML."""
-    bindings = {name: _table(BINDING, f"Where {name} of every script runs.") for name in LIFECYCLE}
+    bindings = {
+        name: _table(
+            BINDING if isinstance(default.phase, Phase) else FREE_BINDING,
+            f"Where {name} of every script runs.",
+        )
+        for name, default in LIFECYCLE.items()
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Mainspring scene",

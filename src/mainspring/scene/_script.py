@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from mainspring.clock import FreePhase, Phase, Runner, StepContext
+from mainspring.clock._registration import check_priority
 from mainspring.errors import nearest
 from mainspring.scene.errors import SceneError
 
@@ -177,7 +178,7 @@ class Binding:
 
     @priority.setter
     def priority(self, priority: int) -> None:
-        self._priority = priority
+        self._priority = check_priority(priority)
         self._bindings.changed(self)
 
     @property

@@ -6,8 +6,10 @@ allowed and the nearest valid name. docs/reference/scene-file.md lists the keys.
 
 from __future__ import annotations
 
+import inspect
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +48,18 @@ class SceneSettings(msgspec.Struct):
 
 def load_scene(path: str | os.PathLike[str]) -> Scene:
     """Builds the scene a file describes."""
-    return build(read_settings(path), path=Path(path).resolve())
+    settings, faults = _examine(_read(Path(path)), str(path))
+    return build(settings, path=Path(path).resolve(), faults=faults)
 
 
 def read_settings(path: str | os.PathLike[str]) -> SceneSettings:
     """Reads and checks a scene file without importing or building anything."""
-    path = Path(path)
+    return parse_settings(_read(Path(path)), source=str(path))
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8-sig")  # line ends as they are, and no mark of order
     except FileNotFoundError:
         raise SceneError(
             f"there is no scene file {str(path)!r}",
@@ -61,31 +67,33 @@ def read_settings(path: str | os.PathLike[str]) -> SceneSettings:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SceneError(f"scene file {str(path)!r} cannot be read: {error}") from error
-    return parse_settings(text, source=str(path))
 
 
 def parse_settings(text: str, source: str = "settings") -> SceneSettings:
     """Checks the text of a scene file and gives what it says."""
+    settings, faults = _examine(text, source)
+    _refuse(source, faults)
+    return settings
+
+
+def _refuse(source: str, faults: list[Fault], causes: Iterable[BaseException | None] = ()) -> None:
+    if faults:
+        cause = next((c for c in causes if c is not None), None)
+        raise SettingsError(source, sorted(faults, key=lambda f: f.line or 0)) from cause
+
+
+def _examine(text: str, source: str) -> tuple[SceneSettings, list[Fault]]:
+    """What the text says, and what is wrong with it; the first is whole when the second is empty."""
     try:
         document = tomlkit.parse(text).unwrap()
     except TOMLKitError as error:
-        raise SettingsError(
-            source,
-            [
-                Fault(
-                    key="the file",
-                    found=str(error).split(" at line ")[0],
-                    allowed="TOML",
-                    line=getattr(error, "line", None),
-                )
-            ],
-        ) from None
+        found = str(error).split(" at line ")[0]
+        line = getattr(error, "line", None)
+        raise SettingsError(source, [Fault("the file", found, "TOML", line)]) from None
     check = _Check(locate(text))
     check.document(document)
-    if check.faults:
-        raise SettingsError(source, sorted(check.faults, key=lambda f: f.line or 0))
     known = {key: document[key] for key in _TOP if key in document}
-    return SceneSettings(**known, source=source, lines=check.lines)
+    return SceneSettings(**known, source=source, lines=check.lines), check.faults
 
 
 class _Check:
@@ -95,9 +103,12 @@ class _Check:
         self.lines = lines
         self.faults: list[Fault] = []
 
-    def fault(self, path: str, found: Any, allowed: str, hint: str | None = None) -> None:
-        shown = found if isinstance(found, str) and found.startswith("no ") else repr(found)
-        self.faults.append(Fault(path, shown, allowed, line_of(self.lines, path), hint or None))
+    def fault(
+        self, path: str, found: Any, allowed: str, hint: str | None = None, *, words: str = ""
+    ) -> None:
+        """`words` say what was found where no value was."""
+        line = line_of(self.lines, path)
+        self.faults.append(Fault(path, words or repr(found), allowed, line, hint or None))
 
     def document(self, document: dict[str, Any]) -> None:
         for key in document:
@@ -122,7 +133,7 @@ class _Check:
                 self.fault(place, value, keys[name].allowed, hint)
         for name, key in keys.items():
             if key.required and name not in table:
-                self.fault(f"{path}.{name}", f"no {name}", key.allowed)
+                self.fault(f"{path}.{name}", None, key.allowed, words=f"no {name}")
         return True
 
     def array(self, path: str, rows: Any, keys: dict[str, Key]) -> list[dict[str, Any]]:
@@ -142,7 +153,7 @@ class _Check:
             return [name for name, _ in DEFAULT_RUNNERS]
         good = self.array("runner", rows, RUNNER)
         if isinstance(rows, list) and not 1 <= len(rows) <= MAX_RUNNERS:
-            self.fault("runner", f"{len(rows)} runners", f"1 to {MAX_RUNNERS} runners")
+            self.fault("runner", None, f"1 to {MAX_RUNNERS} runners", words=f"{len(rows)} runners")
         names = (row.get("name") for row in good)
         return list(dict.fromkeys(name for name in names if isinstance(name, str)))
 
@@ -173,15 +184,15 @@ class _Check:
             self.fault(path, name, "one of " + ", ".join(runners), did_you_mean(name, runners))
 
 
-def build(settings: SceneSettings, *, path: Path | None = None) -> Scene:
-    """Builds a scene from the settings in the file `path`; every part that cannot be built is a
-    fault."""
-    faults: list[Fault] = []
-
-    def fault(key: str, found: str, allowed: str, error: Exception) -> None:
-        line = line_of(settings.lines, key)
-        faults.append(Fault(key, repr(found), allowed, line, str(error).replace("\n", "; ")))
-
+def build(
+    settings: SceneSettings, *, path: Path | None = None, faults: Iterable[Fault] = ()
+) -> Scene:
+    """Builds a scene from the settings in the file `path`. Nothing is built before every class was
+    found and fits its arguments; what is wrong with them is told with the `faults` known already."""
+    told = list(faults)
+    causes: list[BaseException | None] = []
+    parts = _find_parts(settings, None if path is None else path.parent, told, causes)
+    _refuse(settings.source, told, causes)
     about = settings.scene
     runners: list[tuple[str, RateLike]] = [(r["name"], r["rate"]) for r in settings.runner]
     scene = Scene(
@@ -192,42 +203,89 @@ def build(settings: SceneSettings, *, path: Path | None = None) -> Scene:
     )
     scene.source = None if path is None else str(path)
     if "frame_budget_ms" in about:
-        scene.time.frame_budget_ns = round(about["frame_budget_ms"] * 1e6)
+        scene.time.frame_budget_ns = max(1, round(about["frame_budget_ms"] * 1e6))
     if "max_frame_delta_ms" in about:
-        scene.time.max_frame_delta_ns = round(about["max_frame_delta_ms"] * 1e6)
+        scene.time.max_frame_delta_ns = max(1, round(about["max_frame_delta_ms"] * 1e6))
     if "frame_rate" in about:
         scene.time.frame_rate = Rate(about["frame_rate"])
     for name, binding in settings.bindings.items():
         for key, value in binding.items():
             setattr(scene.bindings[name], key, value)
-    rows: list[tuple[str, dict[str, Any], type[Any]]] = [
-        *((f"subsystem[{i}]", row, Subsystem) for i, row in enumerate(settings.subsystem)),
-        *((f"script[{i}]", row, Script) for i, row in enumerate(settings.script)),
-    ]
-    folder = None if path is None else path.parent
-    for place, row, base in rows:
-        try:
-            part = import_class(row["type"], base, folder)(**row.get("args", {}))
-        except EntryError as error:
-            fault(f"{place}.type", row["type"], f"module:Class of a {base.__name__.lower()}", error)
-            continue
-        except Exception as error:
-            fault(f"{place}.args", str(row.get("args", {})), f"what {row['type']} takes", error)
-            continue
+    for place, row, found in parts:
         where = {key: row[key] for key in ("runner", "phase", "priority") if key in row}
-        scene.add(part, name=row.get("name"), **where)
-    if faults:
-        raise SettingsError(settings.source, faults)
+        try:
+            scene.add(found(**row.get("args", {})), name=row.get("name"), **where)
+        except Exception as error:
+            causes.append(error)
+            what = f"{type(error).__name__}: {error}".replace("\n", "; ")
+            line = line_of(settings.lines, f"{place}.type")
+            told.append(
+                Fault(f"{place}.type", repr(row["type"]), "what can be made and added", line, what)
+            )
+    _refuse(settings.source, told, causes)
     scene.settings = settings
     return scene
+
+
+def _find_parts(
+    settings: SceneSettings,
+    folder: Path | None,
+    faults: list[Fault],
+    causes: list[BaseException | None],
+) -> list[tuple[str, dict[str, Any], type[Any]]]:
+    """The class of every subsystem and script, with its place and its row; what is wrong goes into
+    `faults`, and what the user's own modules raised into `causes`."""
+    parts = []
+    kinds: tuple[tuple[str, Any, type[Any]], ...] = (
+        ("subsystem", settings.subsystem, Subsystem),
+        ("script", settings.script, Script),
+    )
+    for kind, rows, base in kinds:
+        for i, row in enumerate(rows if isinstance(rows, list) else ()):
+            place = f"{kind}[{i}]"
+            if not isinstance(row, dict) or not isinstance(row.get("type"), str):
+                continue  # told already
+            try:
+                found = import_class(row["type"], base, folder)
+            except EntryError as error:
+                line = line_of(settings.lines, f"{place}.type")
+                why = str(error).replace("\n", "; ")
+                allowed = f"module:Class of a {kind}"
+                faults.append(Fault(f"{place}.type", repr(row["type"]), allowed, line, why))
+                causes.append(error.__cause__)
+                continue
+            args = row.get("args", {})
+            if isinstance(args, dict) and (wrong := _misfit(found, args)) is not None:
+                line = line_of(settings.lines, f"{place}.args")
+                faults.append(Fault(f"{place}.args", repr(args), wrong[0], line, wrong[1]))
+                continue
+            parts.append((place, row, found))
+    return parts
+
+
+def _misfit(found: type[Any], args: dict[str, Any]) -> tuple[str, str] | None:
+    """What a class takes and why `args` are not that; None when they fit."""
+    try:
+        signature = inspect.signature(found)
+    except ValueError:
+        return None  # one of C, which does not tell
+    try:
+        signature.bind(**args)
+    except TypeError as error:
+        names = list(signature.parameters)
+        unknown = [name for name in args if name not in names]
+        guess = did_you_mean(unknown[0], names) if unknown else ""
+        return (
+            f"what {found.__name__} takes: {', '.join(names) or 'nothing'}",
+            f"{error}; {guess}" if guess else str(error),
+        )
+    return None
 
 
 def write_settings(settings: SceneSettings, path: str | os.PathLike[str]) -> None:
     """Writes settings to a file, whole or not at all; what stands there keeps its comments."""
     path = Path(path)
-    document = (
-        tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
-    )
+    document = tomlkit.parse(_read(path)) if path.exists() else tomlkit.document()
     _merge(document, "scene", settings.scene)
     for name in ("runner", "script", "subsystem"):
         _merge_array(document, name, getattr(settings, name))
@@ -282,7 +340,7 @@ def _replace(path: Path, text: str) -> None:
     """Replaces a file's content atomically: a reader sees the old text or the new one."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())

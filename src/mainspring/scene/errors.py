@@ -2,6 +2,7 @@
 
 SceneError
 ├── SettingsError     a scene file has faults; every one of them is listed
+├── LifeCycleError    a script or subsystem raised while it started or stopped
 └── EntryError        a scene, script or subsystem cannot be found or built
 """
 
@@ -11,11 +12,15 @@ import msgspec
 
 from mainspring.errors import MainspringError
 
-__all__ = ["EntryError", "Fault", "SceneError", "SceneWarning", "SettingsError"]
+__all__ = ["EntryError", "Fault", "LifeCycleError", "SceneError", "SceneWarning", "SettingsError"]
 
 
 class SceneError(MainspringError):
     """The root of the scene's errors."""
+
+
+class LifeCycleError(SceneError):
+    """A script or subsystem raised while it started or stopped; the cause is what it raised."""
 
 
 class EntryError(SceneError):

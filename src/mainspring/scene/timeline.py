@@ -22,13 +22,14 @@ def one_cycle_ns(time: TimeManager) -> int:
     return min(beat_ns, 10_000_000_000) + 1
 
 
-def _instants(time: TimeManager, span_ns: int) -> list[Instant]:
+def _instants(time: TimeManager, span_ns: int) -> tuple[list[Instant], int]:
+    """The instants to show, and the span they fill when there are too many for it."""
     found: list[Instant] = []
     for instant in time.boundaries(time.now + span_ns):
-        found.append(instant)
         if len(found) == _MOST_SHOWN:
-            break
-    return found
+            return found, instant.time_ns - time.now
+        found.append(instant)
+    return found, span_ns
 
 
 def _milliseconds(time_ns: int) -> str:
@@ -38,7 +39,7 @@ def _milliseconds(time_ns: int) -> str:
 def draw_text(time: TimeManager, span_ns: int) -> str:
     """A line an instant: its time, a mark for each runner due, and their names; shared ones are
     starred."""
-    instants = _instants(time, span_ns)
+    instants, shown_ns = _instants(time, span_ns)
     names = [runner.name for runner in time.runners]
     width = max((len(_milliseconds(i.time_ns)) for i in instants), default=1)
     lines = [f"{'ms':>{width}}  {'  '.join(names)}"]
@@ -48,12 +49,14 @@ def draw_text(time: TimeManager, span_ns: int) -> str:
         )
         shared = "  * shared" if instant.shared else ""
         lines.append(f"{_milliseconds(instant.time_ns):>{width}}  {marks}{shared}".rstrip())
+    if shown_ns < span_ns:
+        lines.append(f"... and more: the first {_MOST_SHOWN} instants are shown")
     return "\n".join(lines)
 
 
 def draw_svg(time: TimeManager, span_ns: int) -> str:
     """The timeline as a picture: a lane a runner, shared instants joined and in red."""
-    instants = _instants(time, span_ns)
+    instants, span_ns = _instants(time, span_ns)
     runners = list(time.runners)
     left, top, lane, width = 170, 56, 44, 900
     height = top + lane * len(runners) + 40
