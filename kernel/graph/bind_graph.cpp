@@ -198,8 +198,8 @@ std::uint32_t add_node(TemplateBox& box, const std::string& code, nb::object des
                        const std::vector<TemplateBox*>& templates, TypeBox* error, int error_depth,
                        bool error_values) {
     NodeSpec spec;
-    spec.make = OpTable::find(code);
-    if (spec.make == nullptr) throw nb::key_error(("no native node for the code " + code).c_str());
+    spec.kind = OpTable::find(code);
+    if (!spec.kind) throw nb::key_error(("no native node for the code " + code).c_str());
     spec.name = name;
     spec.label = label;
     spec.id = static_cast<std::uint32_t>(box.source->nodes.size());
@@ -255,8 +255,14 @@ nb::object take(PyObject* object) {
     return nb::steal(object);
 }
 
+// Cycles are timed from the moment on that somebody may ask how long they take.
 struct ClockView : Token {
-    Time begun = 0;
+    explicit ClockView(Token of) : Token(std::move(of)) {
+        Engine& running = engine();
+        if (running.wall_clock != nullptr) return;
+        running.wall_clock = wall_clock;
+        running.cycle_begun = wall_clock();
+    }
 };
 struct SchedulerView : Token {};
 struct ApiView : Token {};
@@ -521,7 +527,7 @@ void bind_views(nb::module_& m) {
         .def_prop_ro("is_realtime", [](const ApiView& v) { return v.engine().realtime; })
         .def_prop_ro("is_stop_requested", [](const ApiView& v) { return v.engine().stop_requested; })
         .def("request_engine_stop", [](const ApiView& v) { v.engine().stop_requested = true; })
-        .def_prop_ro("evaluation_clock", [](const ApiView& v) { return ClockView{{v.token}, 0}; })
+        .def_prop_ro("evaluation_clock", [](const ApiView& v) { return ClockView(v); })
         .def("add_after_evaluation_notification",
              [](const ApiView& v, nb::object call) {
                  v.engine().after_cycle.emplace_back([call] { call(); });
@@ -611,7 +617,7 @@ void bind_views(nb::module_& m) {
                          Node* parent = v.get().parent;
                          return parent == nullptr ? nb::object(nb::none()) : take(node_view(parent));
                      })
-        .def_prop_ro("evaluation_clock", [](const GraphView& v) { return ClockView{{v.first}, 0}; })
+        .def_prop_ro("evaluation_clock", [](const GraphView& v) { return ClockView(Token{v.first}); })
         .def_prop_ro("evaluation_engine_api", [](const GraphView& v) { return ApiView{{v.first}}; })
         .def_prop_ro("started", [](const GraphView& v) { return v.get().started; })
         .def_prop_ro("is_started", [](const GraphView& v) { return v.get().started; })
@@ -645,7 +651,7 @@ PyObject* graph_view(Graph* graph) {
     return as_python(GraphView{graph->engine->token(graph->nodes.front()), graph});
 }
 PyObject* make_scheduler(Node* node) { return as_python(SchedulerView{token_of(node)}); }
-PyObject* make_clock(Node* node) { return as_python(ClockView{token_of(node), 0}); }
+PyObject* make_clock(Node* node) { return as_python(ClockView(token_of(node))); }
 PyObject* make_engine_api(Node* node) { return as_python(ApiView{token_of(node)}); }
 PyObject* make_push_sender(Node* node) {
     return as_python(Sender{static_cast<PushNode*>(node)->queue});
@@ -679,7 +685,7 @@ void bind_graph(nb::module_& m) {
         exception_maker() = given["make_exception"];
     });
     m.def("op_codes", &OpTable::codes, "The codes of every native node.");
-    m.def("has_op", [](const std::string& code) { return OpTable::find(code) != nullptr; });
+    m.def("has_op", [](const std::string& code) { return static_cast<bool>(OpTable::find(code)); });
     m.def("to_ns", [](nb::handle value) {
         return guarded([&] { return is_timedelta(value.ptr()) ? from_timedelta(value.ptr())
                                                                : from_datetime(value.ptr()); });
@@ -746,7 +752,6 @@ void bind_graph(nb::module_& m) {
                 bool trace_values) {
                  Engine& engine = r.get();
                  engine.end_time = end;
-                 engine.wall_clock = wall_clock;
                  engine.realtime = realtime;
                  engine.trace_depth = trace_depth;
                  engine.trace_values = trace_values;

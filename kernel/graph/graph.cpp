@@ -15,8 +15,6 @@ Node::~Node() {
     }
 }
 
-Node* make_stub(const NodeSpec&) { return new StubNode(); }
-
 std::unique_ptr<Out> Node::make_output() {
     return spec->out == nullptr ? nullptr : make_out(*spec->out, this, spec->link);
 }
@@ -27,7 +25,7 @@ std::unique_ptr<Graph> HostNode::make_child(const std::shared_ptr<Template>& sou
 
 void HostNode::discard(std::unique_ptr<Graph> child, Time now) {
     if (child == nullptr) return;
-    std::erase(dirty_, child.get());
+    forget_dirty(child.get());
     child->ended = true;
     Graph& ending = *child;
     graph->engine->bury(std::move(child));  // what it computed can be read until the cycle ends
@@ -46,24 +44,88 @@ void Template::visit(Visitor& visitor) const {
 
 // --- Graph -------------------------------------------------------------------------------------
 
-Graph::Graph(Engine* runner, std::shared_ptr<const Template> description, Node* host_node)
-    : engine(runner), source(std::move(description)), parent(host_node) {
-    const std::size_t count = source->nodes.size();
+namespace {
+constexpr std::size_t aligned(std::size_t bytes) {
+    return (bytes + alignof(void*) - 1) / alignof(void*) * alignof(void*);
+}
+std::size_t room_for_node(const NodeSpec& spec) { return aligned(spec.kind.size(spec)); }
+std::size_t room_for_output(const NodeSpec& spec) {
+    if (spec.out == nullptr || spec.kind.own_output) return 0;
+    return aligned(room_for_out(*spec.out, spec.link));
+}
+}  // namespace
+
+std::size_t Template::bytes() const {
+    std::call_once(measured_, [this] {
+        bytes_ = ReadySet::words(nodes.size()) * sizeof(std::uint64_t) + nodes.size() * sizeof(Node*);
+        for (const NodeSpec& spec : nodes) bytes_ += room_for_node(spec) + room_for_output(spec);
+    });
+    return bytes_;
+}
+
+std::size_t ReadySet::words(std::size_t count) {
+    if (count <= 64) return 1;
     const std::size_t words = (count + 63) / 64, summaries = (words + 63) / 64;
+    return words + summaries + (summaries + 63) / 64;
+}
+
+void ReadySet::use(std::uint64_t* words, std::size_t count) {
+    words_ = words;
+    if (count <= 64) return;
+    summary_ = words_ + (count + 63) / 64;
+    const std::size_t summaries = ((count + 63) / 64 + 63) / 64;
+    top_ = summary_ + summaries;
     tops_ = static_cast<std::uint32_t>((summaries + 63) / 64);
-    if (words > 1) ready_ = std::make_unique<std::uint64_t[]>(words + summaries + tops_);
-    words_ = words > 1 ? ready_.get() : inline_words_;
-    summary_ = words_ + std::max<std::size_t>(words, 1);
-    top_ = summary_ + std::max<std::size_t>(summaries, 1);
-    nodes.reserve(count);
-    for (const NodeSpec& spec : source->nodes) {
-        Node* node = spec.make(spec);
+}
+
+std::uint32_t ReadySet::next_word() {
+    std::uint32_t s = at_ >> 6U;
+    summary_[s] &= ~(std::uint64_t{1} << (at_ & 63U));
+    if (summary_[s] == 0) {
+        std::uint32_t t = s >> 6U;
+        do {
+            top_[t] &= ~(std::uint64_t{1} << (s & 63U));
+            while (top_[t] == 0) ++t;
+            s = t * 64 + static_cast<std::uint32_t>(__builtin_ctzll(top_[t]));
+        } while (summary_[s] == 0);
+    }
+    return s * 64 + static_cast<std::uint32_t>(__builtin_ctzll(summary_[s]));
+}
+
+Graph::Graph(Empty, Engine* runner, std::shared_ptr<const Template> description, Node* host_node)
+    : engine(runner), source(std::move(description)), parent(host_node) {}
+
+// Once the empty one is there its destructor clears up, should building fail half way.
+Graph::Graph(Engine* runner, std::shared_ptr<const Template> description, Node* host_node)
+    : Graph(Empty{}, runner, std::move(description), host_node) {
+    build();
+}
+
+void Graph::build() {
+    const std::size_t count = source->nodes.size();
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(source->bytes());
+    auto* bits = reinterpret_cast<std::uint64_t*>(memory_.get());
+    const std::size_t words = ReadySet::words(count);
+    std::fill_n(bits, words, std::uint64_t{0});
+    ready_.use(bits, count);
+    auto* const first = reinterpret_cast<Node**>(bits + words);
+    auto* room = reinterpret_cast<std::byte*>(first + count);
+    for (std::uint32_t index = 0; index < count; ++index) {
+        const NodeSpec& spec = source->nodes[index];
+        Node* node = spec.kind.make(room, spec);
+        room += room_for_node(spec);
         node->graph = this;
         node->spec = &spec;
-        node->index = static_cast<std::uint32_t>(nodes.size());
-        nodes.push_back(node);
-        node->out = node->make_output();
-        if (spec.error != nullptr) node->error = make_out(*spec.error, node);
+        node->index = index;
+        first[index] = node;
+        nodes = {first, index + std::size_t{1}};
+        if (const std::size_t wanted = room_for_output(spec); wanted != 0) {
+            node->out.reset(place_out(room, *spec.out, node, spec.link));
+            room += wanted;
+        } else {
+            node->out.reset(node->make_output().release());
+        }
+        if (spec.error != nullptr) node->error.reset(make_out(*spec.error, node).release());
         if (spec.is_push) engine->push_nodes.push_back(node);
         for (std::uint32_t i = 0; i < spec.inputs.size(); ++i) {
             const InputSpec& input = spec.inputs[i];
@@ -80,7 +142,7 @@ Graph::~Graph() {
         Node* node = nodes[i];
         if (node->heap_at != none) engine->reschedule(node, forever);
         if (node->spec->is_push) std::erase(engine->push_nodes, node);
-        delete node;
+        node->~Node();
     }
 }
 
@@ -152,38 +214,15 @@ void Graph::stop(Time now) {
 }
 
 void Graph::mark_dirty() {
+    if (dirty) return;
     dirty = true;
     if (parent != nullptr && !ended) static_cast<HostNode*>(parent)->child_dirty(this);
 }
 
-void Graph::first_of_word(std::uint32_t word) {
-    summary_[word >> 6U] |= std::uint64_t{1} << (word & 63U);
-    top_[word >> 12U] |= std::uint64_t{1} << ((word >> 6U) & 63U);
-    if (!dirty) mark_dirty();
-}
-
-namespace {
-// Calls `visit` with the place of each bit, lowest first; bits may be set further on meanwhile.
-template <class F>
-void drain(std::uint64_t& bits, std::size_t base, F visit) {
-    while (bits != 0) {
-        const auto bit = static_cast<unsigned>(__builtin_ctzll(bits));
-        visit(base + bit);
-        bits &= ~(std::uint64_t{1} << bit);
-    }
-}
-}  // namespace
-
-void Graph::clear_ready() {
-    for (std::size_t t = 0; t < tops_; ++t)
-        drain(top_[t], t * 64, [&](std::size_t s) {
-            drain(summary_[s], s * 64, [&](std::size_t w) { words_[w] = 0; });
-        });
-    dirty = false;
-}
-
 void Graph::quiet() {
-    clear_ready();
+    next_ = 0;
+    ready_.clear();
+    dirty = false;
     std::vector<Graph*> inner;
     for (Node* node : nodes) {
         node->nested(inner);
@@ -223,33 +262,38 @@ void Graph::fail(Node& node) {
 }
 
 template <bool watched>
-void Graph::sweep_word(std::size_t word, Time now) {
-    std::uint64_t& ready = words_[word];
-    Node* const* const first = nodes.data() + word * 64;
-    while (ready != 0) {
-        auto bit = static_cast<unsigned>(__builtin_ctzll(ready));
-        std::uint64_t mine = std::uint64_t{1} << bit;
-        // What comes next is most often the reader of what came before: it is tried without a search.
-        do {
-            passed_ = static_cast<std::uint32_t>(word * 64 + bit) + 1;
-            Node* node = first[bit];
-            if constexpr (watched) engine->watcher->on_node(Watcher::Event::before_node, *node);
-            node->eval(now);
-            if constexpr (watched) engine->watcher->on_node(Watcher::Event::after_node, *node);
-            ready &= ~mine;
-            ++bit;
-            mine <<= 1U;
-        } while ((ready & mine) != 0);
-    }
-}
-
-template <bool watched>
-void Graph::sweep_ready(Time now) {
+void Graph::sweep(Time now) {
+    Node* const* const all = nodes.data();
+    std::uint32_t at = passed_, stride = 1;
     // order: rank, then node id (a node's index is its place in that order)
-    for (std::size_t t = 0; t < tops_; ++t)
-        drain(top_[t], t * 64, [&](std::size_t s) {
-            drain(summary_[s], s * 64, [&](std::size_t w) { sweep_word<watched>(w, now); });
-        });
+    for (;;) {
+        std::uint32_t next = next_;
+        if (!ready_.empty()) {
+            const std::uint32_t lowest = ready_.front() + 1;
+            if (next <= at || lowest <= next) {
+                ready_.pop();
+                next = lowest;
+            }
+        } else if (next <= at) {
+            return;
+        }
+        // Where alike parts of a graph run side by side, readers stand a constant distance behind what
+        // they read. The guess is checked and not computed, so the processor is on its way to the
+        // next node while this one is still at work. The copy keeps the compiler from undoing that:
+        // it does not know that what was compared is the guess.
+        at += stride;
+        std::uint32_t guess = at;
+        asm("" : "+r"(guess));
+        if (next != guess) [[unlikely]] {
+            stride += next - at;
+            at = next;
+        }
+        passed_ = at;
+        Node* node = all[at - 1];
+        if constexpr (watched) engine->watcher->on_node(Watcher::Event::before_node, *node);
+        node->eval(now);
+        if constexpr (watched) engine->watcher->on_node(Watcher::Event::after_node, *node);
+    }
 }
 
 void Graph::evaluate(Time now) {
@@ -258,27 +302,25 @@ void Graph::evaluate(Time now) {
     for (;;) {
         try {
             if (watcher == nullptr)
-                sweep_ready<false>(now);
+                sweep<false>(now);
             else
-                sweep_ready<true>(now);
+                sweep<true>(now);
             break;
         } catch (...) {
-            const std::uint32_t at = passed_ - 1;
-            Node& node = *nodes[at];
-            words_[at >> 6U] &= ~(std::uint64_t{1} << (at & 63U));
+            Node& node = *nodes[passed_ - 1];
             try {
                 fail(node);
                 if (node.error == nullptr || node.error->kind != Kind::scalar) throw;
             } catch (...) {
                 // What else was ready is dropped: a boundary outside may let the graph go on.
                 passed_ = 0;
-                clear_ready();
+                quiet();
                 throw;
             }
             if (watcher != nullptr) watcher->on_node(Watcher::Event::after_node, node);
         }
     }
-    passed_ = 0;
+    passed_ = next_ = 0;
     dirty = false;
     if (watcher != nullptr) watcher->on_graph(Watcher::Event::after_graph, *this);
 }
@@ -473,7 +515,7 @@ void OpTable::add(std::string_view code, Factory factory) { table().emplace(code
 
 Factory OpTable::find(std::string_view code) {
     const auto at = table().find(code);
-    return at == table().end() ? nullptr : at->second;
+    return at == table().end() ? Factory{} : at->second;
 }
 
 std::vector<std::string> OpTable::codes() {

@@ -18,7 +18,9 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "graph/output.hpp"
 #include "graph/types.hpp"
@@ -60,8 +62,8 @@ public:
 
     Graph* graph = nullptr;
     const NodeSpec* spec = nullptr;
-    std::unique_ptr<Out> out;
-    std::unique_ptr<Out> error;  // where failures go instead of ending the run
+    OutPtr out;
+    OutPtr error;  // where failures go instead of ending the run
     std::uint32_t index = 0;
     std::uint32_t heap_at = none;
     bool started = false;
@@ -88,13 +90,19 @@ struct Param {
     ObjRef object;
 };
 
-using Factory = Node* (*)(const NodeSpec&);
+// How a kind of node is made: in memory of the size it asks for, aligned as pointers are.
+struct Factory {
+    std::size_t (*size)(const NodeSpec&) = nullptr;
+    Node* (*make)(void* memory, const NodeSpec&) = nullptr;
+    bool own_output = false;  // the node has a `make_output` of its own
+    explicit operator bool() const { return make != nullptr; }
+};
 
 // One node of a description, ready to be instantiated any number of times.
 struct NodeSpec {
     std::string name, label;
     std::uint32_t id = 0;
-    Factory make = nullptr;
+    Factory kind;
     TypeRef out;
     bool link = false;  // the output is a link
     std::vector<InputSpec> inputs;
@@ -111,6 +119,10 @@ struct NodeSpec {
 
 // A graph that can be instantiated.
 struct Template {
+    Template() = default;
+    Template(const Template&) = delete;
+    Template& operator=(const Template&) = delete;
+
     std::string name;
     std::vector<NodeSpec> nodes;       // in rank order
     std::vector<std::unique_ptr<const Plan>> plans;  // nodes wired alike share one
@@ -119,6 +131,74 @@ struct Template {
     std::vector<std::uint32_t> output_path;
 
     void visit(Visitor& visitor) const;
+    // The memory one instance needs for its nodes and their outputs: known at the first of them,
+    // and nothing is added after that.
+    std::size_t bytes() const;
+
+private:
+    mutable std::once_flag measured_;
+    mutable std::size_t bytes_ = 0;
+};
+
+// A set of small numbers that are taken lowest first. Three levels of bits: members, words with a
+// member, words of those; a word that was emptied is forgotten above once the search has left it.
+// Fewer than 65 have a word and no levels above it.
+class ReadySet {
+public:
+    // How many words a set of `count` needs; they are the owner's, and zero.
+    static std::size_t words(std::size_t count);
+    void use(std::uint64_t* words, std::size_t count);
+
+    bool empty() const { return members_ == 0; }
+    bool has(std::uint32_t member) const {
+        return ((words_[member >> 6U] >> (member & 63U)) & 1U) != 0;
+    }
+    void add(std::uint32_t member) {
+        const std::uint32_t at = member >> 6U;
+        const std::uint64_t before = words_[at];
+        const std::uint64_t after = before | std::uint64_t{1} << (member & 63U);
+        if (before == after) return;
+        words_[at] = after;
+        ++members_;
+        if (before == 0 && tops_ != 0) tell(at);
+    }
+    void remove(std::uint32_t member) {
+        if (!has(member)) return;
+        words_[member >> 6U] &= ~(std::uint64_t{1} << (member & 63U));
+        --members_;
+    }
+    // The lowest member; there is one.
+    std::uint32_t front() {
+        while (words_[at_] == 0) at_ = next_word();
+        return at_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(words_[at_]));
+    }
+    // Takes out what `front` just gave.
+    void pop() {
+        words_[at_] &= words_[at_] - 1;
+        --members_;
+    }
+    void clear() {
+        while (members_ != 0) {
+            front();
+            members_ -= static_cast<std::uint32_t>(__builtin_popcountll(words_[at_]));
+            words_[at_] = 0;
+        }
+    }
+
+private:
+    void tell(std::uint32_t at) {
+        summary_[at >> 6U] |= std::uint64_t{1} << (at & 63U);
+        top_[at >> 12U] |= std::uint64_t{1} << ((at >> 6U) & 63U);
+        if (at < at_) at_ = at;
+    }
+    std::uint32_t next_word();
+
+    std::uint64_t* words_ = nullptr;
+    std::uint64_t* summary_ = nullptr;
+    std::uint64_t* top_ = nullptr;
+    std::uint32_t tops_ = 0;
+    std::uint32_t at_ = 0;  // no word before this one has a member
+    std::uint32_t members_ = 0;
 };
 
 class Graph {
@@ -134,17 +214,20 @@ public:
 
     // Make a node ready in this cycle; one whose turn has passed is ready in the next.
     void schedule(std::uint32_t node) {
-        if (node < passed_) [[unlikely]] {
+        const std::uint32_t turn = node + 1;
+        if (turn <= passed_) [[unlikely]] {
             schedule_later(node);
-            return;
+        } else if (next_ <= passed_) {
+            next_ = turn;
+            if (passed_ == 0) mark_dirty();
+        } else if (next_ != turn) {
+            ready_.add(node);
         }
-        const std::uint64_t before = words_[node >> 6U];
-        words_[node >> 6U] = before | std::uint64_t{1} << (node & 63U);
-        if (before == 0) first_of_word(node >> 6U);
     }
     bool evaluating() const { return passed_ != 0; }
-    bool ready(std::uint32_t node) const { return ((words_[node >> 6U] >> (node & 63U)) & 1U) != 0; }
-    // Forget what is ready: a state that is put back says itself what waits.
+    bool ready(std::uint32_t node) const { return next_ == node + 1 || ready_.has(node); }
+    // Forget what is ready, here and inside: after a failure, and when a state that is put back says
+    // itself what waits.
     void quiet();
     Out* output();
     Out* out_of(const InputSpec& input);
@@ -153,31 +236,30 @@ public:
     Engine* engine;
     std::shared_ptr<const Template> source;
     Node* parent;  // the node this graph runs inside; null at the top
-    std::vector<Node*> nodes;
+    std::span<Node*> nodes;
     ObjRef key;                 // of a keyed graph, for its path
     std::uint32_t place = none;  // where the parent keeps it
     bool dirty = false, started = false, ended = false;
 
 private:
+    struct Empty {};
+    Graph(Empty, Engine* engine, std::shared_ptr<const Template> source, Node* parent);
+    void build();
     void mark_dirty();
     void schedule_later(std::uint32_t node);
-    void first_of_word(std::uint32_t word);
     template <bool watched>
-    void sweep_word(std::size_t word, Time now);
-    template <bool watched>
-    void sweep_ready(Time now);
-    void clear_ready();
+    void sweep(Time now);
     void fail(Node& node);
 
-    // Three levels of bits: nodes, words of nodes with a bit, words of those. A node's bit stays
-    // until it has been evaluated, so a word is only found empty by the first that needs it.
-    std::uint32_t passed_ = 0;  // nodes before this one had their turn; 0 while not evaluating
-    std::uint32_t tops_;
-    std::uint64_t* words_;
-    std::uint64_t* summary_;
-    std::uint64_t* top_;
-    std::uint64_t inline_words_[3] = {0, 0, 0};
-    std::unique_ptr<std::uint64_t[]> ready_;
+    // A node's turn is its index and one.
+    std::uint32_t passed_ = 0;  // the last turn; 0 while not evaluating
+    // The turn in hand, when it is still to come: of those that are ready one is in hand, the others
+    // are in the set (which may have that one as well). Along a chain the set is never touched.
+    std::uint32_t next_ = 0;
+    ReadySet ready_;
+    // One block for the ready set, the table of nodes, and each node with its output behind it: what
+    // ticks together stands together, and an instance costs one allocation.
+    std::unique_ptr<std::byte[]> memory_;
 };
 
 // A node with graphs inside. They tell it when they have something to evaluate.
@@ -191,6 +273,10 @@ public:
         if (in_.size() <= i) in_.resize(i + std::size_t{1});
         in_[i] = source;
     }
+    // A graph that ends has nothing to evaluate any more.
+    virtual void forget_dirty(Graph* child) { std::erase(dirty_, child); }
+    // Nor does any of them.
+    virtual void quiet() { dirty_.clear(); }
 
 protected:
     std::unique_ptr<Graph> make_child(const std::shared_ptr<Template>& source);
@@ -205,9 +291,16 @@ protected:
             try {
                 child->evaluate(now);
             } catch (...) {
-                std::erase(dirty_, static_cast<Graph*>(nullptr));
-                failed(*child);
-                i = std::size_t(-1);
+                try {
+                    failed(*child);
+                } catch (...) {
+                    // What else was ready is dropped, as in a graph.
+                    const std::vector<Graph*> rest = std::move(dirty_);
+                    dirty_.clear();
+                    for (Graph* each : rest)
+                        if (each != nullptr) each->quiet();
+                    throw;
+                }
             }
         }
         dirty_.clear();
@@ -215,10 +308,6 @@ protected:
     void evaluate_dirty(Time now) {
         evaluate_dirty(now, [](Graph&) { throw; });
     }
-public:
-    void quiet() { dirty_.clear(); }
-
-protected:
     // Says that this node is at work, so that its graphs need not call it.
     struct Busy {
         explicit Busy(HostNode& host_node) : node(host_node) { node.busy_ = true; }
@@ -238,7 +327,6 @@ public:
     void eval(Time) override {}
     Link& link() const { return static_cast<Link&>(*out); }
 };
-Node* make_stub(const NodeSpec&);
 
 // What a failing node leaves on its way out, once it has been captured.
 struct NodeFailed {
@@ -293,10 +381,9 @@ public:
     }
     void cycle(Time time);
     Time timed() const { return heap_.empty() ? forever : heap_.front().time; }
-    std::int64_t cycle_begun = 0;  // wall clock; only kept where somebody may ask
-
-    // The wall clock, given by the embedding for `cycle_begun`.
+    // When the cycle began, by the wall clock the embedding gives where somebody may ask.
     std::int64_t (*wall_clock)() = nullptr;
+    std::int64_t cycle_begun = 0;
     // Evaluate `node` at `time` or before (the least of what was asked for).
     void schedule(Node* node, Time time);
     // The same, for a node that is not in the schedule, at any time.
@@ -396,8 +483,13 @@ protected:
 };
 
 template <class N>
-Node* make_node(const NodeSpec&) {
-    return new N();
-}
+inline constexpr Factory make_node = {
+    [](const NodeSpec&) { return sizeof(N); },
+    [](void* memory, const NodeSpec&) -> Node* {
+        static_assert(alignof(N) <= alignof(void*));
+        return new (memory) N();
+    },
+    !std::is_same_v<decltype(&N::make_output), decltype(&Node::make_output)>,
+};
 
 }  // namespace mainspring::graph

@@ -327,12 +327,64 @@ private:
     std::unique_ptr<Graph> child_;
 };
 
+// A host whose graphs feed one another: they are evaluated in the order of their places, or the
+// other way round. What one makes ready stands further on.
+class OrderedHost : public HostNode {
+public:
+    explicit OrderedHost(bool last_first) : last_first_(last_first) { ready_.use(bits_.data(), count_); }
+    void child_dirty(Graph* child) override {
+        ready_.add(turn(child->place));
+        if (!busy_) graph->schedule(index);
+    }
+    void forget_dirty(Graph* child) override { ready_.remove(turn(child->place)); }
+    void quiet() override { ready_.clear(); }
+
+protected:
+    // Makes room for places below `count`. What waits goes on waiting.
+    void resize(std::uint32_t count) {
+        count_ = count;
+        bits_.assign(ReadySet::words(count), 0);
+        ready_ = ReadySet();
+        ready_.use(bits_.data(), count);
+        std::vector<Graph*> all;
+        nested(all);
+        for (const Graph* each : all)
+            if (each->dirty) ready_.add(turn(each->place));
+    }
+    std::uint32_t room() const { return count_; }
+    template <class F>
+    void evaluate_in_order(Time now, F graph_at) {
+        try {
+            while (!ready_.empty()) take(graph_at)->evaluate(now);
+        } catch (...) {
+            // What else was ready is dropped, as in a graph.
+            while (!ready_.empty()) take(graph_at)->quiet();
+            throw;
+        }
+    }
+
+private:
+    template <class F>
+    Graph* take(F graph_at) {
+        const std::uint32_t place = turn(ready_.front());
+        ready_.pop();
+        return graph_at(place);
+    }
+    std::uint32_t turn(std::uint32_t place) const { return last_first_ ? count_ - 1 - place : place; }
+
+    bool last_first_;
+    std::uint32_t count_ = 1;
+    std::vector<std::uint64_t> bits_{0};
+    ReadySet ready_;
+};
+
 // reduce over a dictionary, associative: a tree of graphs over the live elements in the order of
 // their places. A place without its neighbour passes the neighbour on, so no zero is needed
 // between elements; the zero is for none and, when given, for a single one.
 // Input 0 is the dictionary, input 1 (if any) the zero.
-class ReduceNode final : public HostNode {
+class ReduceNode final : public OrderedHost {
 public:
+    ReduceNode() : OrderedHost(true) {}
     std::unique_ptr<Out> make_output() override { return std::make_unique<Link>(*spec->out, this); }
     void wire(std::uint32_t i, Out* source) override {
         HostNode::wire(i, source);
@@ -381,34 +433,9 @@ public:
             crown(now);
         first_ = false;
         // order: deepest first, so that every join sees both of its sides done
-        while (!dirty_.empty()) {
-            auto deepest = std::max_element(dirty_.begin(), dirty_.end(), [](Graph* a, Graph* b) {
-                return a->place < b->place;
-            });
-            if (dirty_.size() > 8) {
-                std::sort(dirty_.begin(), dirty_.end(),
-                          [](Graph* a, Graph* b) { return a->place > b->place; });
-                std::vector<Graph*> batch;
-                batch.swap(dirty_);
-                for (std::size_t i = 0; i < batch.size(); ++i) {
-                    // What a join makes dirty is its parent: further on, at most once.
-                    batch[i]->evaluate(now);
-                    if (!dirty_.empty()) {
-                        for (Graph* above : dirty_)
-                            batch.insert(
-                                std::upper_bound(
-                                    batch.begin() + static_cast<std::ptrdiff_t>(i) + 1, batch.end(), above,
-                                    [](Graph* a, Graph* b) { return a->place > b->place; }),
-                                above);
-                        dirty_.clear();
-                    }
-                }
-                break;
-            }
-            Graph* next = *deepest;
-            dirty_.erase(deepest);
-            next->evaluate(now);
-        }
+        evaluate_in_order(now, [this](std::uint32_t place) {
+            return place == 0 ? alone_.get() : joins_[place].graph.get();
+        });
     }
 
 private:
@@ -513,6 +540,7 @@ private:
             joins_[moved] = std::move(old[at]);
             if (joins_[moved].graph != nullptr) joins_[moved].graph->place = moved;
         }
+        resize(2 * wanted);
         for (std::uint32_t& at : touched_)
             if (at != 0) at = moved_to(at);
         if (old_leaves != 0) {
@@ -527,6 +555,7 @@ private:
             if (each.graph != nullptr) discard(std::move(each.graph), now);
         joins_.clear();
         leaves_ = 0;
+        resize(1);  // the place of the one that is alone
         static_cast<Link&>(*out).bind(nullptr, now);
     }
 
@@ -569,8 +598,9 @@ private:
 };
 
 // reduce in order over TSD[int, X]: a chain over keys 0, 1, 2, ... from the zero on.
-class FoldNode final : public HostNode {
+class FoldNode final : public OrderedHost {
 public:
+    FoldNode() : OrderedHost(false) {}
     std::unique_ptr<Out> make_output() override { return std::make_unique<Link>(*spec->out, this); }
     void wire(std::uint32_t i, Out* source) override {
         HostNode::wire(i, source);
@@ -596,14 +626,8 @@ public:
     void eval(Time now) override {
         const Busy busy(*this);
         if (first_ || keys_->modified(now) || sampled(keys_, now)) grow_chain(now);
-        while (!dirty_.empty()) {
-            const auto next = std::min_element(dirty_.begin(), dirty_.end(), [](Graph* a, Graph* b) {
-                return a->place < b->place;
-            });
-            Graph* child = *next;
-            dirty_.erase(next);
-            child->evaluate(now);
-        }
+        // order: each after the one whose result it takes
+        evaluate_in_order(now, [this](std::uint32_t place) { return chain_[place].get(); });
     }
 
 private:
@@ -629,6 +653,7 @@ private:
                     bind_stub(*chain_[i], 1, elements[i], now);
                     continue;
                 }
+                if (i >= room()) resize(std::max(2 * i, 8U));
                 chain_.push_back(make_child(spec->templates[0]));
                 Graph& child = *chain_.back();
                 child.place = i;
@@ -651,7 +676,7 @@ private:
 const OpEntry entries[] = {
     {"map", make_node<MapNode>},       {"switch", make_node<SwitchNode>},
     {"box", make_node<BoxNode>},       {"reduce", make_node<ReduceNode>},
-    {"fold", make_node<FoldNode>},     {"stub", make_stub},
+    {"fold", make_node<FoldNode>},     {"stub", make_node<StubNode>},
 };
 
 }  // namespace

@@ -232,22 +232,14 @@ struct Logarithm {
 };
 
 template <class L, class R, class F>
-Node* binary(const NodeSpec& spec) {
-    return make_node<Binary<L, R, std::common_type_t<L, R>, F>>(spec);
-}
+constexpr Factory binary = make_node<Binary<L, R, std::common_type_t<L, R>, F>>;
 template <class L, class R, class F>
-Node* division(const NodeSpec& spec) {
-    using T = std::common_type_t<L, R>;
-    return make_node<Division<L, R, T, T, F>>(spec);
-}
+constexpr Factory division =
+    make_node<Division<L, R, std::common_type_t<L, R>, std::common_type_t<L, R>, F>>;
 template <class L, class R>
-Node* true_division(const NodeSpec& spec) {
-    return make_node<Division<L, R, Real, Real, Divide>>(spec);
-}
+constexpr Factory true_division = make_node<Division<L, R, Real, Real, Divide>>;
 template <class L, class R>
-Node* div_mod(const NodeSpec& spec) {
-    return make_node<DivMod<L, R, std::common_type_t<L, R>>>(spec);
-}
+constexpr Factory div_mod = make_node<DivMod<L, R, std::common_type_t<L, R>>>;
 
 #define MAINSPRING_NUMERIC(code, maker, ...)                          \
     {code ":int,int", maker<Int, Int __VA_OPT__(, ) __VA_ARGS__>},     \

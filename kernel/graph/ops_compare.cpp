@@ -127,13 +127,9 @@ private:
 };
 
 template <class L, class R, class F>
-Node* compare(const NodeSpec& spec) {
-    return make_node<Binary<L, R, bool, Compare<F>>>(spec);
-}
+constexpr Factory compare = make_node<Binary<L, R, bool, Compare<F>>>;
 template <class L, class R, class F>
-Node* choose(const NodeSpec& spec) {
-    return make_node<Binary<L, R, std::common_type_t<L, R>, F>>(spec);
-}
+constexpr Factory choose = make_node<Binary<L, R, std::common_type_t<L, R>, F>>;
 
 #define MAINSPRING_NUMERIC(code, maker, ...)            \
     {code ":int,int", maker<Int, Int, __VA_ARGS__>},       \

@@ -54,12 +54,6 @@ void Subscribers::remove(Entry entry) {
 
 // --- Out ---------------------------------------------------------------------------------------
 
-void Handle::detach() {
-    // Nobody holds the handle any more; the output forgets it and may make another.
-    out->handle_ = nullptr;
-    delete this;
-}
-
 Handle* Out::handle() {
     if (handle_ == nullptr) {
         handle_ = new Handle;
@@ -70,7 +64,10 @@ Handle* Out::handle() {
 }
 
 Out::~Out() {
-    if (handle_ != nullptr) handle_->out = nullptr;
+    if (handle_ != nullptr) {
+        handle_->out = nullptr;
+        if (handle_->count == 0) delete handle_;
+    }
     // Nodes are destroyed before what they read, links may outlive it.
     for (const auto entry : subscribers)
         if ((entry & 1U) != 0) reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->target_gone();
@@ -409,35 +406,50 @@ void Link::attach(Out* fresh) {
     if (target != nullptr) target->subscribe(this);
 }
 
+// Whoever reads the change of this cycle needs to know what is no longer there.
+void Link::keep_before(Time now) {
+    auto& before = more().before;
+    if (before != nullptr) return;
+    before = std::make_unique<KeyTable>();
+    if (Out* old = resolve(); old != nullptr) {
+        const KeyTable& keys = kind == Kind::set ? static_cast<SetOut*>(old)->keys
+                                                 : static_cast<DictOut*>(old)->keys();
+        bool added = false;
+        for (std::uint32_t at = 0; at < keys.slots(); ++at)
+            if ((keys.live(at) && !keys.was_added(at, now)) || keys.was_removed(at, now))
+                before->insert(keys.key(at), never + 1, added);
+    }
+    if (!sweeping && owner != nullptr) {
+        sweeping = true;
+        owner->graph->engine->sweep_later(this);
+    }
+}
+
+// What follows parts of the target follows those of the one it is now.
+void Link::bind_parts(Time now) {
+    if (more_ == nullptr) return;
+    for (std::uint32_t i = 0; i < more_->projections.size(); ++i)
+        if (more_->projections[i] != nullptr)
+            more_->projections[i]->bind(target == nullptr ? nullptr : child_at(target, i), now);
+}
+
+void Link::bind_keys(Time now) {
+    if (more_ != nullptr && more_->keys != nullptr)
+        more_->keys->bind(target == nullptr ? nullptr : child_at(target, key_set_step), now);
+}
+
 void Link::bind(Out* fresh, Time now) {
     if (target == fresh) return;
     if (target != nullptr && fresh != nullptr && valid() && resolve() == fresh->resolve() &&
         resolve() != nullptr && !mainspring::graph::sampled(this, now)) {
         attach(fresh);
         steady_at = now;
-        for (std::uint32_t i = 0; i < projections.size(); ++i)
-            if (projections[i] != nullptr) projections[i]->bind(child_at(fresh, i), now);
-        if (keys_ != nullptr) keys_->bind(child_at(fresh, key_set_step), now);
+        bind_parts(now);
+        bind_keys(now);
         return;
     }
-    if ((kind == Kind::set || kind == Kind::dict) && before == nullptr && valid()) {
-        // Whoever reads the change of this cycle needs to know what is no longer there.
-        Out* old = resolve();
-        before = std::make_unique<KeyTable>();
-        if (old != nullptr) {
-            const KeyTable& keys = kind == Kind::set ? static_cast<SetOut*>(old)->keys
-                                                     : static_cast<DictOut*>(old)->keys();
-            bool added = false;
-            for (std::uint32_t at = 0; at < keys.slots(); ++at)
-                if ((keys.live(at) && !keys.was_added(at, now)) || keys.was_removed(at, now))
-                    before->insert(keys.key(at), never + 1, added);
-        }
-        if (!sweeping && owner != nullptr) {
-            sweeping = true;
-            owner->graph->engine->sweep_later(this);
-        }
-    }
     const bool had_value = valid();
+    if ((kind == Kind::set || kind == Kind::dict) && had_value) keep_before(now);
     const Out* whole = fresh == nullptr ? nullptr : fresh->resolve();
     const bool parts = (kind == Kind::bundle || kind == Kind::list) && had_value && whole != nullptr &&
                        fresh->valid() && resolve() != nullptr;
@@ -445,21 +457,19 @@ void Link::bind(Out* fresh, Time now) {
         for (std::uint32_t i = 0; i < static_cast<const GroupOut*>(whole)->size(); ++i) project(i);
     attach(fresh);
     bound_at = now;
-    for (std::uint32_t i = 0; i < projections.size(); ++i)
-        if (projections[i] != nullptr)
-            projections[i]->bind(fresh == nullptr ? nullptr : child_at(fresh, i), now);
+    bind_parts(now);
     const auto ticks = [now](const auto& part) { return part != nullptr && part->modified(now); };
-    if (parts && std::none_of(projections.begin(), projections.end(), ticks)) {
+    if (parts && (more_ == nullptr || std::none_of(more_->projections.begin(), more_->projections.end(), ticks))) {
         bound_at = never;
         steady_at = now;  // other parts in name, the same in fact
     } else if (fresh != nullptr && fresh->valid()) {
-        if (parts) parted_at_ = now;
+        if (parts) more().parted_at = now;
         if (last_modified == now) last_modified = never;  // it speaks for another now
         mark(now);
     } else if (had_value) {
         Out::invalidate(now);
     }
-    if (keys_ != nullptr) keys_->bind(fresh == nullptr ? nullptr : child_at(fresh, key_set_step), now);
+    bind_keys(now);
     rebound();
 }
 
@@ -470,34 +480,38 @@ void Link::refresh() {
 }
 
 void Link::refresh_parts() {
-    for (const auto& projection : projections)
+    if (more_ == nullptr) return;
+    for (const auto& projection : more_->projections)
         if (projection != nullptr) projection->refresh();
-    if (keys_ != nullptr) keys_->refresh();
+    if (more_->keys != nullptr) more_->keys->refresh();
 }
 
 void Link::rebound() {
-    for (Node* node : binding_watchers_) node->graph->schedule(node->index);
+    if (more_ != nullptr)
+        for (Node* node : more_->watchers) node->graph->schedule(node->index);
     for (const auto entry : subscribers)
         if ((entry & 1U) != 0) reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->rebound();
 }
 
 Link* Link::project_keys() {
-    if (keys_ == nullptr) {
-        const TypeRef keys_type = key_schema(*type);
-        keys_ = std::make_unique<Link>(*keys_type, owner);
-        keys_->keep_ = keys_type;
-        if (target != nullptr) keys_->bind(child_at(target, key_set_step), bound_at);
+    auto& keys = more().keys;
+    if (keys == nullptr) {
+        more_->keys_type = key_schema(*type);
+        keys = std::make_unique<Link>(*more_->keys_type, owner);
+        if (target != nullptr) keys->bind(child_at(target, key_set_step), bound_at);
     }
-    return keys_.get();
+    return keys.get();
 }
 
 void Link::target_gone() {
     target = nullptr;
     was_valid = ever_valid();
     last_modified = never;
-    for (const auto& projection : projections)
-        if (projection != nullptr) projection->last_modified = never;
-    if (keys_ != nullptr) keys_->last_modified = never;
+    if (more_ != nullptr) {
+        for (const auto& projection : more_->projections)
+            if (projection != nullptr) projection->last_modified = never;
+        if (more_->keys != nullptr) more_->keys->last_modified = never;
+    }
     for (const auto entry : subscribers)
         if ((entry & 1U) != 0)
             reinterpret_cast<Link*>(entry & ~Subscribers::Entry{1})->last_modified = never;
@@ -507,9 +521,12 @@ void Link::target_invalid(Time now) { Out::invalidate(now); }
 
 void Link::invalidate(Time now) { bind(nullptr, now); }
 
-void Link::end_cycle() { before.reset(); }
+void Link::end_cycle() {
+    if (more_ != nullptr) more_->before.reset();
+}
 
 Link* Link::project(std::uint32_t index) {
+    auto& projections = more().projections;
     if (projections.size() <= index) projections.resize(index + std::size_t{1});
     auto& projection = projections[index];
     if (projection == nullptr) {
@@ -536,6 +553,18 @@ std::unique_ptr<Out> make_out(const TsType& type, Node* owner, bool link) {
         default:
             return std::make_unique<ScalarOut>(type, owner);
     }
+}
+
+std::size_t room_for_out(const TsType& type, bool link) {
+    if (link) return sizeof(Link);
+    const bool scalar = type.kind == Kind::scalar || type.kind == Kind::ref || type.kind == Kind::signal;
+    return scalar ? sizeof(ScalarOut) : 0;
+}
+
+Out* place_out(void* room, const TsType& type, Node* owner, bool link) {
+    Out* out = link ? static_cast<Out*>(new (room) Link(type, owner)) : new (room) ScalarOut(type, owner);
+    out->placed = true;
+    return out;
 }
 
 bool sampled(const Out* out, Time now) {

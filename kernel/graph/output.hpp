@@ -19,16 +19,13 @@ namespace mainspring::graph {
 class Link;
 
 // A weak, counted way to an output: what references and views keep. `out` is null once it is gone.
+// An output that somebody looked at once keeps its handle: those who look do so every cycle.
 struct Handle {
     Out* out = nullptr;
-    std::uint32_t count = 0;
+    std::uint32_t count = 0;  // of those who hold it, the output aside
     static void release(Handle* handle) {
-        if (handle != nullptr && --handle->count == 0) {
-            if (handle->out == nullptr) delete handle;
-            else handle->detach();
-        }
+        if (handle != nullptr && --handle->count == 0 && handle->out == nullptr) delete handle;
     }
-    void detach();
 };
 
 // Who is told of a modification: nodes to schedule and links to mark, in order of subscription.
@@ -85,17 +82,19 @@ public:
     virtual void end_cycle() {}
     virtual void visit(Visitor&) const {}
 
+    // In this order what a tick touches stands together, the value of a scalar next to it.
     const TsType* type;
     Node* owner;
-    Out* parent = nullptr;
-    Time last_modified = never;
-    Subscribers subscribers;
     Handle* handle_ = nullptr;
     std::uint32_t slot = 0;
     Kind kind;
     bool is_link = false;
-    bool sweeping = false;  // waits for the end of the cycle
-    bool was_valid = false;  // had a value that was taken away
+    bool sweeping : 1 = false;   // waits for the end of the cycle
+    bool was_valid : 1 = false;  // had a value that was taken away
+    bool placed : 1 = false;     // stands in its graph's memory
+    Out* parent = nullptr;
+    Time last_modified = never;
+    Subscribers subscribers;
 
     // `last_modified`, and whether there was a value that went, in one number to be saved.
     Time stamp() const { return last_modified == never && was_valid ? never + 1 : last_modified; }
@@ -108,6 +107,17 @@ public:
 private:
     void tell(Time now);  // every subscriber, and the parent
 };
+
+// Ends an output where it stands.
+struct EndOut {
+    void operator()(Out* out) const noexcept {
+        if (out->placed)
+            out->~Out();
+        else
+            delete out;
+    }
+};
+using OutPtr = std::unique_ptr<Out, EndOut>;
 
 // TS, REF and SIGNAL: one value. Unboxed kinds box themselves when somebody asks for an object.
 class ScalarOut final : public Out {
@@ -142,8 +152,8 @@ public:
     void invalidate(Time now) override;
     void visit(Visitor& visitor) const override { visitor(boxed); }
 
-    Obj* boxed = nullptr;
     Raw raw{};
+    Obj* boxed = nullptr;
 
 private:
     // The object of an earlier value is of no use any more.
@@ -265,25 +275,40 @@ public:
     void refresh();
     void refresh_parts();
     // A bundle or list that had a value and leads elsewhere since `now`: its parts, each of which
-    // tells whether it is another one, are `projections`.
-    bool parted(Time now) const { return parted_at_ == now; }
+    // tells whether it is another one, are given by `part`.
+    bool parted(Time now) const { return more_ != nullptr && more_->parted_at == now; }
+    Link* part(std::uint32_t index) const { return more_->projections[index].get(); }
     // Nodes that want to know when `resolve` leads elsewhere.
-    void watch_binding(Node* node) { binding_watchers_.push_back(node); }
+    void watch_binding(Node* node) { more().watchers.push_back(node); }
+    // What a set or dictionary link led to before it was bound anew, in that cycle; else null.
+    const KeyTable* before(Time now) const {
+        return sampled(now) && more_ != nullptr ? more_->before.get() : nullptr;
+    }
 
     Out* target = nullptr;
     Time bound_at = never;
     Time steady_at = never;  // bound then, yet to what it stood for: what lies between does not count
-    std::vector<std::unique_ptr<Link>> projections;
-    // What a set or dictionary link led to before it was bound anew: lives for that cycle.
-    std::unique_ptr<KeyTable> before;
 
 private:
+    // What few links have.
+    struct More {
+        std::vector<std::unique_ptr<Link>> projections;
+        TypeRef keys_type;
+        std::unique_ptr<Link> keys;
+        std::unique_ptr<KeyTable> before;
+        std::vector<Node*> watchers;
+        Time parted_at = never;
+    };
+    More& more() {
+        if (more_ == nullptr) more_ = std::make_unique<More>();
+        return *more_;
+    }
     void attach(Out* target);
+    void keep_before(Time now);
+    void bind_parts(Time now);
+    void bind_keys(Time now);
     void rebound();
-    std::unique_ptr<Link> keys_;
-    TypeRef keep_;
-    std::vector<Node*> binding_watchers_;
-    Time parted_at_ = never;
+    std::unique_ptr<More> more_;
 };
 
 inline Out* Out::resolve() {
@@ -293,6 +318,9 @@ inline Out* Out::resolve() {
 }
 
 std::unique_ptr<Out> make_out(const TsType& type, Node* owner, bool link = false);
+// How much memory `place_out` needs for such an output; 0 for one that is made by `make_out` alone.
+std::size_t room_for_out(const TsType& type, bool link);
+Out* place_out(void* room, const TsType& type, Node* owner, bool link);
 // The child at a fixed place of a bundle or list, through links where there are any; the set of
 // keys of a dictionary at the place `key_set_step`.
 inline constexpr std::uint32_t key_set_step = none - 1;

@@ -492,8 +492,8 @@ void RecordNode::eval(Time now) {
 
 namespace {
 const OpEntry entries[] = {
-    {"python", PyNode::make<PyNode>},  {"generator", PyNode::make<GeneratorNode>},
-    {"push", PyNode::make<PushNode>},  {"replay", make_node<ReplayNode>},
+    {"python", PyNode::kind<PyNode>},  {"generator", PyNode::kind<GeneratorNode>},
+    {"push", PyNode::kind<PushNode>},  {"replay", make_node<ReplayNode>},
     {"record", make_node<RecordNode>},
 };
 }  // namespace

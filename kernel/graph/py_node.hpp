@@ -96,22 +96,31 @@ private:
 
 // Its inputs and the arguments of its function follow the node in memory: a tick touches few lines.
 class PyNode : public Node {
+protected:
+    struct Input {
+        Out* out;
+        View* view;
+        std::uint8_t need;
+        bool scalar;
+    };
+
 public:
     template <class N>
-    static Node* make(const NodeSpec& spec) {
-        const auto& plan = *static_cast<const PyPlan*>(spec.extra);
-        const std::size_t inputs = spec.inputs.size() * sizeof(Input);
-        const std::size_t args = (plan.eval.args.size() + 1) * sizeof(PyObject*);
-        void* memory = ::operator new(sizeof(N) + inputs + args);
-        N* node = new (memory) N();
-        node->inputs_ = reinterpret_cast<Input*>(static_cast<char*>(memory) + sizeof(N));
-        node->args_ = reinterpret_cast<PyObject**>(static_cast<char*>(memory) + sizeof(N) + inputs);
-        node->plan_ = &plan;
-        return node;
-    }
-    // For a constructor that throws; there is none.
-    static void operator delete(void*, void*) {}
-    static void operator delete(void* memory) { ::operator delete(memory); }
+    static constexpr Factory kind = {
+        [](const NodeSpec& spec) {
+            const auto& plan = *static_cast<const PyPlan*>(spec.extra);
+            return sizeof(N) + spec.inputs.size() * sizeof(Input) +
+                   (plan.eval.args.size() + 1) * sizeof(PyObject*);
+        },
+        [](void* memory, const NodeSpec& spec) -> Node* {
+            N* node = new (memory) N();
+            node->inputs_ = reinterpret_cast<Input*>(static_cast<char*>(memory) + sizeof(N));
+            node->args_ = reinterpret_cast<PyObject**>(node->inputs_ + spec.inputs.size());
+            node->plan_ = static_cast<const PyPlan*>(spec.extra);
+            return node;
+        },
+        false,
+    };
     ~PyNode() override;
     void wire(std::uint32_t i, Out* source) override;
     void eval(Time now) override;
@@ -126,12 +135,6 @@ public:
     PyObject* state() const { return state_.get(); }
 
 protected:
-    struct Input {
-        Out* out;
-        View* view;
-        std::uint8_t need;
-        bool scalar;
-    };
     const Input* begin() const { return inputs_; }
     const Input* end() const { return inputs_ + input_count_; }
     bool ready(Time now);

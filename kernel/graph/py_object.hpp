@@ -81,7 +81,9 @@ struct View {
 extern PyTypeObject* view_type;         // any kind
 extern PyTypeObject* scalar_view_type;  // a scalar input: `value`, `modified`, `valid` are members
 extern PyTypeObject* bundle_view_type;  // fields are attributes
-View* new_view(Out* out, Node* reader, bool writable, std::uint32_t input, bool whole);
+// `now` where the caller knows it.
+View* new_view(Out* out, Node* reader, bool writable, std::uint32_t input, bool whole,
+               Time now = never);
 inline Out* out_of(const View* view) { return view->handle == nullptr ? nullptr : view->handle->out; }
 inline void refresh(View* view, Out& out, Time now);
 bool init_views(PyObject* module);

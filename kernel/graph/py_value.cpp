@@ -239,7 +239,7 @@ PyObject* read_delta(Out* from, Time now, bool whole) {
         if (link->steady_at == now) break;
         if (!link->sampled(now)) continue;
         whole = true;
-        if (before == nullptr && link->before != nullptr) before = link->before.get();
+        if (before == nullptr) before = link->before(now);
     }
     Out* out = from->resolve();
     if (out == nullptr || !out->valid()) {
@@ -263,7 +263,7 @@ PyObject* read_delta(Out* from, Time now, bool whole) {
             auto& group = static_cast<GroupOut&>(*out);
             ObjRef items = steal(PyDict_New());
             for (std::uint32_t i = 0; i < group.size(); ++i) {
-                Out* child = parts == nullptr ? group.children[i] : parts->projections[i].get();
+                Out* child = parts == nullptr ? group.children[i] : parts->part(i);
                 const bool full = parts == nullptr ? whole : all;
                 if (!child->valid() || (!full && !child->modified(now))) continue;
                 const ObjRef item = steal(read_delta(child, now, full));

@@ -11,6 +11,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <array>
 
 namespace mainspring::graph::py {
 
@@ -49,6 +50,19 @@ int view_clear(PyObject* self) {
     return 0;
 }
 
+// Views come and go with every look at a collection. The last ones are kept to be used again: making
+// one then costs no memory and does not bring the collector's next run nearer.
+constexpr std::size_t most_spare = 1024;
+std::array<View*, most_spare> spare;
+std::size_t spare_count = 0;
+
+View* allocate_view(PyTypeObject* type) {
+    if (spare_count == 0) return PyObject_GC_New(View, type);
+    View* view = spare[--spare_count];
+    PyObject_Init(reinterpret_cast<PyObject*>(view), type);
+    return view;
+}
+
 void view_dealloc(PyObject* self) {
     View* view = as_view(self);
     PyTypeObject* type = Py_TYPE(self);
@@ -57,7 +71,11 @@ void view_dealloc(PyObject* self) {
     Py_CLEAR(view->modified);
     Py_CLEAR(view->valid);
     Handle::release(std::exchange(view->handle, nullptr));
-    PyObject_GC_Del(self);
+    const bool ours = type == scalar_view_type || type == view_type || type == bundle_view_type;
+    if (ours && spare_count < most_spare)
+        spare[spare_count++] = view;
+    else
+        PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
@@ -147,18 +165,38 @@ Out* resolved(PyObject* self) {
     return out == nullptr ? nullptr : out->resolve();
 }
 
-PyObject* child_view(PyObject* self, Out* child, bool whole = false) {
-    View* parent = as_view(self);
-    Out* out = out_of(parent);
-    if (!whole && out != nullptr) {
-        const Link* parts = parted(out, now_of(*out));
-        if (parts != nullptr && child->parent == out->resolve())
-            child = parts->projections[child->slot].get();
-        whole = parent->whole || (parts == nullptr && sampled(out, now_of(*out)));
+// Makes the views of what is inside a time series, all of them in one cycle.
+class Inside {
+public:
+    explicit Inside(PyObject* self) : writable_(as_view(self)->writable) {
+        const View* parent = as_view(self);
+        const Out* out = out_of(parent);
+        whole = parent->whole;
+        within_ = parent->within;
+        if (out == nullptr) return;
+        now_ = now_of(*out);
+        parts = parted(out, now_);
+        whole = whole || (parts == nullptr && sampled(out, now_));
+        within_ = within_ || out->modified(now_);
     }
-    View* made = new_view(child, nullptr, parent->writable, none, whole);
-    made->within = parent->within || (out != nullptr && out->modified(now_of(*out)));
-    return reinterpret_cast<PyObject*>(made);
+    PyObject* view(Out* child) const {
+        View* made = new_view(child, nullptr, writable_, none, whole, now_);
+        made->within = within_;
+        return reinterpret_cast<PyObject*>(made);
+    }
+    const Link* parts = nullptr;  // where each part tells whether it is another one
+    bool whole = false;
+
+private:
+    Time now_ = never;
+    bool writable_, within_ = false;
+};
+
+PyObject* child_view(PyObject* self, Out* child) {
+    const Inside inside(self);
+    if (inside.parts != nullptr && child->parent == resolved(self))
+        child = inside.parts->part(child->slot);
+    return inside.view(child);
 }
 
 PyObject* get_key_set(PyObject* self, void*) {
@@ -177,7 +215,7 @@ const KeyTable* before_of(PyObject* self, Time now) {
          at = static_cast<Link*>(at)->target) {
         const auto* link = static_cast<Link*>(at);
         if (link->steady_at == now) break;
-        if (link->sampled(now) && link->before != nullptr) return link->before.get();
+        if (const KeyTable* before = link->before(now)) return before;
     }
     return nullptr;
 }
@@ -185,12 +223,12 @@ const KeyTable* before_of(PyObject* self, Time now) {
 enum class Which : std::uint8_t { all, valid, modified, added, removed };
 enum class Give : std::uint8_t { keys, values, items };
 
-void give_one(PyObject* self, PyObject* list, Give give, PyObject* key, Out* child, bool whole) {
+void give_one(const Inside& inside, PyObject* list, Give give, PyObject* key, Out* child) {
     ObjRef item;
     if (give == Give::keys) {
         item = ObjRef(key);
     } else {
-        ObjRef value = child == nullptr ? ObjRef(Py_None) : steal(child_view(self, child, whole));
+        ObjRef value = child == nullptr ? ObjRef(Py_None) : steal(inside.view(child));
         item = give == Give::values ? std::move(value) : steal(PyTuple_Pack(2, key, value.get()));
     }
     check(PyList_Append(list, item.get()));
@@ -202,21 +240,23 @@ PyObject* listing(PyObject* self, Which which, Give give, const char* name) {
     ObjRef list = steal(PyList_New(0));
     if (out == nullptr) return list.take();
     const Time now = now_of(*out);
-    const Link* parts = parted(out_of(as_view(self)), now);
-    const bool whole =
-        as_view(self)->whole || (parts == nullptr && sampled(out_of(as_view(self)), now));
+    const Inside inside(self);
+    const Link* parts = inside.parts;
+    const bool whole = inside.whole;
     if (out->kind == Kind::list || out->kind == Kind::bundle) {
         if (which == Which::added || which == Which::removed) wrong_kind(name);
         const auto& group = static_cast<GroupOut&>(*out);
         for (std::uint32_t i = 0; i < group.size(); ++i) {
-            Out* child = parts == nullptr ? group.children[i] : parts->projections[i].get();
+            Out* child = parts == nullptr ? group.children[i] : parts->part(i);
             if (which == Which::valid && !child->valid()) continue;
             if (which == Which::modified &&
                 !(child->modified(now) || (child->valid() && (whole || sampled(child, now)))))
                 continue;
-            const ObjRef key = out->kind == Kind::bundle ? ObjRef(out->type->name_objects[i].get())
-                                                         : steal(PyLong_FromUnsignedLong(i));
-            give_one(self, list.get(), give, key.get(), child, whole);
+            ObjRef key;
+            if (give != Give::values)
+                key = out->kind == Kind::bundle ? ObjRef(out->type->name_objects[i].get())
+                                                : steal(PyLong_FromUnsignedLong(i));
+            give_one(inside, list.get(), give, key.get(), child);
         }
         return list.take();
     }
@@ -235,17 +275,17 @@ PyObject* listing(PyObject* self, Which which, Give give, const char* name) {
         if (whole && before != nullptr) {
             for (std::uint32_t at = 0; at < before->slots(); ++at)
                 if (before->live(at) && keys.find(before->key(at)) == none)
-                    give_one(self, list.get(), give, before->key(at), nullptr, true);
+                    give_one(inside, list.get(), give, before->key(at), nullptr);
         } else {
             for (const std::uint32_t at : keys.removed(now))
-                give_one(self, list.get(), give, keys.key(at), dict.children[at], whole);
+                give_one(inside, list.get(), give, keys.key(at), dict.children[at]);
         }
         return list.take();
     }
     if (!whole && (which == Which::added || which == Which::modified)) {
         if (which == Which::added) {
             for (const std::uint32_t at : keys.added(now))
-                give_one(self, list.get(), give, keys.key(at), dict.children[at], whole);
+                give_one(inside, list.get(), give, keys.key(at), dict.children[at]);
         } else {
             const auto& changed = dict.changed(now);
             for (auto it = changed.begin(); it != changed.end(); ++it) {
@@ -255,7 +295,7 @@ PyObject* listing(PyObject* self, Which which, Give give, const char* name) {
                 if (!child.modified(now) && !child.was_valid) continue;
                 // Only what lost its value and got another one stands there twice.
                 if (!child.was_valid || std::find(changed.begin(), it, at) == it)
-                    give_one(self, list.get(), give, keys.key(at), dict.children[at], whole);
+                    give_one(inside, list.get(), give, keys.key(at), dict.children[at]);
             }
         }
         return list.take();
@@ -265,7 +305,7 @@ PyObject* listing(PyObject* self, Which which, Give give, const char* name) {
         if ((which == Which::valid || which == Which::modified) && !dict.children[at]->valid())
             continue;
         if (which == Which::added && before != nullptr && before->find(keys.key(at)) != none) continue;
-        give_one(self, list.get(), give, keys.key(at), dict.children[at], whole);
+        give_one(inside, list.get(), give, keys.key(at), dict.children[at]);
     }
     return list.take();
 }
@@ -864,13 +904,13 @@ PyGetSetDef reference_getset[] = {
 
 }  // namespace
 
-View* new_view(Out* out, Node* reader, bool writable_view, std::uint32_t input, bool whole) {
+View* new_view(Out* out, Node* reader, bool writable_view, std::uint32_t input, bool whole, Time now) {
     const Out* end = out == nullptr ? nullptr : out->resolve();
     const Kind kind = end != nullptr ? end->kind : out == nullptr ? Kind::scalar : out->kind;
     PyTypeObject* type = view_type;
     if (kind == Kind::bundle) type = bundle_view_type;
     else if (!writable_view && kind == Kind::scalar) type = scalar_view_type;
-    View* view = PyObject_GC_New(View, type);
+    View* view = allocate_view(type);
     if (view == nullptr) throw HostError();
     view->value = Py_NewRef(Py_None);
     view->modified = Py_NewRef(Py_False);
@@ -882,8 +922,10 @@ View* new_view(Out* out, Node* reader, bool writable_view, std::uint32_t input, 
     view->within = false;
     view->active = true;
     view->input = input;
-    PyObject_GC_Track(reinterpret_cast<PyObject*>(view));
-    if (out != nullptr && type == scalar_view_type) refresh(view, *out, now_of(*out));
+    if (type != scalar_view_type || out == nullptr) return view;
+    // Only a view that keeps an object of the program's can be part of a cycle.
+    if (out->type->scalar == Scalar::object) PyObject_GC_Track(reinterpret_cast<PyObject*>(view));
+    refresh(view, *out, now == never ? now_of(*out) : now);
     return view;
 }
 

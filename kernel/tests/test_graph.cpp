@@ -1,4 +1,5 @@
 // The engine without Python: order of evaluation, times, notification once for each time.
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,11 +38,11 @@ public:
     }
 };
 
-NodeSpec spec(const char* name, Factory make, const TypeRef& type,
+NodeSpec spec(const char* name, Factory kind, const TypeRef& type,
               const std::vector<std::uint32_t>& sources) {
     NodeSpec made;
     made.name = name;
-    made.make = make;
+    made.kind = kind;
     made.out = type;
     for (const std::uint32_t source : sources) {
         InputSpec input;
@@ -125,6 +126,76 @@ void ready_set_in_order(std::uint32_t count) {
     engine.stop();
 }
 
+// Nodes that make others ready while they are evaluated, against a sorted set: in the same cycle what
+// stands further on, in the next one what was passed.
+void ready_while_evaluating(std::uint32_t count) {
+    auto source = std::make_shared<Template>();
+    for (std::uint32_t i = 0; i < count; ++i) source->nodes.push_back(spec("turn", make_node<Turn>, nullptr, {}));
+    Engine engine(source);
+    Graph& graph = *engine.root;
+    const auto turn = [&](std::uint32_t at) -> Turn& { return static_cast<Turn&>(*graph.nodes[at]); };
+    std::uint32_t random = 7;
+    const auto any = [&] {
+        random = random * 1664525U + 1013904223U;
+        return (random >> 8U) % count;
+    };
+    for (std::uint32_t i = 0; i < count; ++i) {
+        // a constant distance, a near one, and anything
+        if (i % 3 != 0 && i + 5 < count) turn(i).then.push_back(i + 5);
+        if (i % 4 == 0 && i + 2 < count) turn(i).then.push_back(i + 2);
+        if (any() % 16 == 0) turn(i).then.push_back(any());
+    }
+    engine.start(tick_ns);
+    std::set<std::uint32_t> later;
+    Time now = tick_ns;
+    for (int round = 0; round < 200; ++round) {
+        std::set<std::uint32_t> ready = std::exchange(later, {});
+        for (std::uint32_t i = 0, start = any() % 4; i < start; ++i) {
+            const std::uint32_t at = any();
+            ready.insert(at);
+            graph.schedule(at);
+        }
+        if (ready.empty()) continue;
+        std::vector<std::uint32_t> expected;
+        while (!ready.empty()) {
+            const std::uint32_t at = *ready.begin();
+            ready.erase(ready.begin());
+            expected.push_back(at);
+            for (const std::uint32_t other : turn(at).then) (other > at ? ready : later).insert(other);
+        }
+        turns.clear();
+        engine.cycle(now += tick_ns);
+        CHECK(turns == expected);
+        CHECK(engine.next_time() == (later.empty() ? forever : now + tick_ns));
+    }
+    engine.stop();
+}
+
+// A graph of which one node cannot be made leaves nothing behind (the sanitizer would tell).
+class Refuses final : public NativeNode<2> {
+public:
+    void eval(Time) override {}
+    void wire(std::uint32_t i, Out*) override {
+        if (i == 1) throw std::runtime_error("it was asked to");
+    }
+};
+void half_a_graph_is_none() {
+    auto type = std::make_shared<TsType>();
+    type->scalar = Scalar::integer;
+    auto source = std::make_shared<Template>();
+    source->nodes.push_back(spec("counter", make_node<Counter>, type, {}));
+    source->nodes.back().is_push = true;
+    source->nodes.push_back(spec("refuses", make_node<Refuses>, type, {0, 0}));
+    source->nodes.push_back(spec("sum", make_node<Sum>, type, {0, 1}));
+    bool refused = false;
+    try {
+        const Engine engine(source);
+    } catch (const std::runtime_error&) {
+        refused = true;
+    }
+    CHECK(refused);
+}
+
 // An output with no reader, one and many, as readers come and go.
 void subscribers_come_and_go() {
     Subscribers readers;
@@ -148,6 +219,8 @@ int main() {
     host.retain = retain;
     host.release = release;
     subscribers_come_and_go();
+    half_a_graph_is_none();
+    for (const std::uint32_t count : {30U, 64U, 65U, 700U, 20'000U}) ready_while_evaluating(count);
     // one word, several, several summaries, several of those above
     for (const std::uint32_t count : {40U, 64U, 1000U, 5000U, 300'000U}) ready_set_in_order(count);
     auto type = std::make_shared<TsType>();
