@@ -11,7 +11,7 @@ using mainspring::log::PyTape;
 
 namespace {
 
-nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
@@ -34,17 +34,28 @@ void bind_log(nb::module_& m) {
             // One buffer a thread, kept: encoding happens at every look and for every input.
             thread_local MsgpackWriter kept;
             MsgpackWriter out;
-            std::swap(out, kept);  // a fallback may encode in turn
-            out.bytes().clear();
+            out.swap(kept);  // a fallback may encode in turn
+            out.clear();
             const bool ok = mainspring::log::encode(value.ptr(), out, fallback.ptr());
             nb::bytes result = ok ? to_bytes(out.bytes()) : nb::bytes("", 0);
-            if (out.bytes().capacity() < (std::size_t{1} << 20)) std::swap(out, kept);
+            if (out.capacity() < (std::size_t{1} << 20)) out.swap(kept);
             if (!ok) throw nb::python_error();
             return result;
         },
         "value"_a.none(), "fallback"_a,
         nb::sig("def encode(value: object, fallback: collections.abc.Callable[[typing.Any], bytes]) -> bytes"),
         "The canonical bytes of `value`; `fallback(value)` gives those of what is not plain.");
+
+    m.def(
+        "copy_plain",
+        [](nb::handle value) -> nb::object {
+            PyObject* copy = mainspring::log::copy_plain(value.ptr());
+            if (copy == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+            return copy == nullptr ? nb::borrow(Py_NotImplemented) : nb::steal(copy);
+        },
+        "value"_a.none(), nb::sig("def copy_plain(value: object) -> typing.Any"),
+        "A copy of numbers, text, bytes, None and the lists, tuples and dictionaries with text keys that hold "
+        "them; NotImplemented when there is anything else.");
 
     nb::class_<PyTape>(m, "Tape", nb::type_slots(slots), "The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when "
                                                "far too many wait.")
@@ -67,6 +78,6 @@ void bind_log(nb::module_& m) {
                      "The last sequence number that was appended.")
         .def("seek", [](PyTape& self, std::int64_t seq) { self.last_seq = seq; }, "last_seq"_a,
              "Goes on after the input `last_seq`.")
-        .def_prop_ro("waiting_bytes", [](const PyTape& self) { return self.out.bytes().size(); },
+        .def_prop_ro("waiting_bytes", [](const PyTape& self) { return self.out.size(); },
                      "How many bytes wait.");
 }

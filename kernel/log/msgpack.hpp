@@ -1,43 +1,65 @@
 // Writing MessagePack, always in the shortest form: equal values become equal bytes.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <cstring>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace mainspring::log {
 
-/// Appends values to a buffer it owns.
+/// Appends values to a buffer it owns. Room is asked for once a value, so that what is written is
+/// a few stores.
 class MsgpackWriter {
 public:
+    MsgpackWriter() = default;
+    MsgpackWriter(MsgpackWriter&& other) noexcept { swap(other); }
+    MsgpackWriter& operator=(MsgpackWriter&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    MsgpackWriter(const MsgpackWriter&) = delete;
+    MsgpackWriter& operator=(const MsgpackWriter&) = delete;
+    ~MsgpackWriter() = default;
+
+    void swap(MsgpackWriter& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+
     void nil() { byte(0xc0); }
     void boolean(bool value) { byte(value ? 0xc3 : 0xc2); }
-    void real(double value) {
-        byte(0xcb);
-        big_endian(std::bit_cast<std::uint64_t>(value), 8);
-    }
+    void real(double value) { tagged<std::uint64_t>(0xcb, std::bit_cast<std::uint64_t>(value)); }
     void integer(std::int64_t value) {
         if (value >= 0) return natural(static_cast<std::uint64_t>(value));
-        const auto bits = static_cast<std::uint64_t>(value);
         if (value >= -32) return byte(static_cast<std::uint8_t>(value));
-        if (value >= INT8_MIN) return tagged(0xd0, bits, 1);
-        if (value >= INT16_MIN) return tagged(0xd1, bits, 2);
-        if (value >= INT32_MIN) return tagged(0xd2, bits, 4);
-        tagged(0xd3, bits, 8);
+        if (value >= INT8_MIN) return tagged(0xd0, static_cast<std::uint8_t>(value));
+        if (value >= INT16_MIN) return tagged(0xd1, static_cast<std::uint16_t>(value));
+        if (value >= INT32_MIN) return tagged(0xd2, static_cast<std::uint32_t>(value));
+        tagged(0xd3, static_cast<std::uint64_t>(value));
     }
     void natural(std::uint64_t value) {
         if (value < 0x80) return byte(static_cast<std::uint8_t>(value));
-        if (value <= UINT8_MAX) return tagged(0xcc, value, 1);
-        if (value <= UINT16_MAX) return tagged(0xcd, value, 2);
-        if (value <= UINT32_MAX) return tagged(0xce, value, 4);
-        tagged(0xcf, value, 8);
+        if (value <= UINT8_MAX) return tagged(0xcc, static_cast<std::uint8_t>(value));
+        if (value <= UINT16_MAX) return tagged(0xcd, static_cast<std::uint16_t>(value));
+        if (value <= UINT32_MAX) return tagged(0xce, static_cast<std::uint32_t>(value));
+        tagged(0xcf, value);
     }
     void text(std::string_view value) {
         const std::size_t n = value.size();
-        if (n < 32) byte(static_cast<std::uint8_t>(0xa0 | n));
-        else sized(n, 0xd9, 0xda, 0xdb);
+        if (n < 32) {
+            char* to = room(n + 1);
+            *to = static_cast<char>(0xa0 | n);
+            std::memcpy(to + 1, value.data(), n);
+            size_ += n + 1;
+            return;
+        }
+        sized(n, 0xd9, 0xda, 0xdb);
         raw(value);
     }
     void binary(std::string_view value) {
@@ -59,32 +81,58 @@ public:
         byte(static_cast<std::uint8_t>(code));
         raw(value);
     }
-    void raw(std::string_view bytes) { out_.append(bytes); }
+    void raw(std::string_view bytes) {
+        if (bytes.empty()) return;
+        std::memcpy(room(bytes.size()), bytes.data(), bytes.size());
+        size_ += bytes.size();
+    }
 
-    [[nodiscard]] std::string& bytes() noexcept { return out_; }
-    [[nodiscard]] const std::string& bytes() const noexcept { return out_; }
+    [[nodiscard]] std::string_view bytes() const noexcept { return {data_.get(), size_}; }
+    [[nodiscard]] char* data() noexcept { return data_.get(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    void clear() noexcept { size_ = 0; }
+    /// Takes back what was written after the first `size` bytes.
+    void cut(std::size_t size) noexcept { size_ = size; }
 
 private:
-    void byte(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
-    void big_endian(std::uint64_t value, int width) {
-        for (int shift = (width - 1) * 8; shift >= 0; shift -= 8) byte(static_cast<std::uint8_t>(value >> shift));
+    char* room(std::size_t n) {
+        if (capacity_ - size_ < n) grow(n);
+        return data_.get() + size_;
     }
-    void tagged(std::uint8_t tag, std::uint64_t value, int width) {
-        byte(tag);
-        big_endian(value, width);
+    void grow(std::size_t n) {
+        const std::size_t wanted = std::max({size_ + n, capacity_ * 2, std::size_t{256}});
+        auto larger = std::make_unique_for_overwrite<char[]>(wanted);
+        if (size_ != 0) std::memcpy(larger.get(), data_.get(), size_);
+        data_ = std::move(larger);
+        capacity_ = wanted;
+    }
+    void byte(std::uint8_t value) {
+        *room(1) = static_cast<char>(value);
+        ++size_;
+    }
+    template <class Unsigned>
+    void tagged(std::uint8_t tag, Unsigned value) {
+        char* to = room(1 + sizeof value);
+        *to++ = static_cast<char>(tag);
+        for (int shift = (static_cast<int>(sizeof value) - 1) * 8; shift >= 0; shift -= 8)
+            *to++ = static_cast<char>(value >> shift);
+        size_ += 1 + sizeof value;
     }
     void sized(std::size_t n, std::uint8_t one, std::uint8_t two, std::uint8_t four) {
-        if (n <= UINT8_MAX) tagged(one, n, 1);
-        else if (n <= UINT16_MAX) tagged(two, n, 2);
-        else tagged(four, n, 4);
+        if (n <= UINT8_MAX) tagged(one, static_cast<std::uint8_t>(n));
+        else if (n <= UINT16_MAX) tagged(two, static_cast<std::uint16_t>(n));
+        else tagged(four, static_cast<std::uint32_t>(n));
     }
     void container(std::size_t n, std::uint8_t small, std::uint8_t two) {
         if (n < 16) byte(static_cast<std::uint8_t>(small | n));
-        else if (n <= UINT16_MAX) tagged(two, n, 2);
-        else tagged(static_cast<std::uint8_t>(two + 1), n, 4);
+        else if (n <= UINT16_MAX) tagged(two, static_cast<std::uint16_t>(n));
+        else tagged(static_cast<std::uint8_t>(two + 1), static_cast<std::uint32_t>(n));
     }
 
-    std::string out_;
+    std::unique_ptr<char[]> data_;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;
 };
 
 }  // namespace mainspring::log

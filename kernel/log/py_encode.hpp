@@ -14,4 +14,8 @@ bool encode(PyObject* value, MsgpackWriter& out, PyObject* fallback);
 /// Whether `value` consists of plain values only, which `encode` always manages; false says nothing.
 bool is_plain(PyObject* value, int depth = 0);
 
+/// A copy of a plain value, containers and all, that later changes to it do not reach. Null without
+/// an exception when not all of it is plain.
+PyObject* copy_plain(PyObject* value, int depth = 0);
+
 }  // namespace mainspring::log

@@ -17,33 +17,30 @@ constexpr std::size_t kHeader = 5;
 // More than this, and `on_first` is told each time: whoever writes is to catch up first.
 constexpr std::size_t kMuch = std::size_t{64} << 20;
 
-nb::object attribute(nb::handle object, const char* name) {
-    PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-    if (found == nullptr) throw nb::python_error();
-    return nb::steal(found);
-}
-
 /// Where the members of an input lie. Its type keeps them in slots, which are read in place: four
 /// attribute lookups would cost more than encoding what they find.
 class InputLayout {
 public:
     enum Member : std::size_t { seq, kind, payload, source };
 
-    nb::object read(nb::handle given, Member member) {
-        if (Py_TYPE(given.ptr()) != type_) learn(given);
-        const Py_ssize_t offset = offsets_[member];
-        if (offset == 0) return attribute(given, kNames[member]);
-        PyObject* found = nullptr;
-        std::memcpy(&found, reinterpret_cast<const char*>(given.ptr()) + offset, sizeof found);
-        if (found == nullptr) return attribute(given, kNames[member]);  // raises what Python would
-        return nb::borrow(found);
+    /// Borrowed from `given`, or else held by `owned`.
+    PyObject* read(PyObject* given, Member member, nb::object& owned) {
+        if (Py_TYPE(given) != type_) learn(given);
+        if (const Py_ssize_t offset = offsets_[member]; offset != 0) {
+            PyObject* found = nullptr;
+            std::memcpy(&found, reinterpret_cast<const char*>(given) + offset, sizeof found);
+            if (found != nullptr) return found;
+        }
+        owned = nb::steal(PyObject_GetAttrString(given, kNames[member]));
+        if (!owned.is_valid()) throw nb::python_error();
+        return owned.ptr();
     }
 
 private:
     static constexpr std::array<const char*, 4> kNames{"seq", "kind", "payload", "source"};
 
-    void learn(nb::handle given) {
-        type_ = Py_TYPE(given.ptr());
+    void learn(PyObject* given) {
+        type_ = Py_TYPE(given);
         for (std::size_t i = 0; i < kNames.size(); ++i) {
             const nb::object found =
                 nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type_), kNames[i]));
@@ -72,18 +69,15 @@ PyTape::PyTape(nb::object manager_, nb::object timeline_, nb::object fallback_, 
       fallback(std::move(fallback_)),
       check(std::move(check_)),
       on_own(std::move(on_own_)),
-      on_first(std::move(on_first_)) {}
-
-void PyTape::encode_checked(nb::handle value) {
-    if (!encode(value.ptr(), group_, fallback.ptr())) throw nb::python_error();
-}
+      on_first(std::move(on_first_)),
+      engine_(&nb::cast<const clock::PyTimeline&>(timeline).engine) {}
 
 void PyTape::put(nb::handle given) {
-    const nb::object payload = layout.read(given, InputLayout::payload);
+    nb::object owned;
     // What counts is what is drained; this is only to see that it can be encoded.
-    if (!is_plain(payload.ptr())) check(given);
-    if (!nb::cast<const clock::PyTimeline&>(timeline).engine.inside()) return;
-    const nb::object owner = attribute(manager, "_owner");
+    if (!is_plain(layout.read(given.ptr(), InputLayout::payload, owned))) check(given);
+    if (engine_ == nullptr || !engine_->inside()) return;
+    const nb::object owner = manager.attr("_owner");
     if (PyLong_AsUnsignedLong(owner.ptr()) == PyThread_get_thread_ident()) on_own(given);
 }
 
@@ -99,12 +93,12 @@ void PyTape::inputs(std::int64_t time_ns, nb::handle list) {
     last_ns = time_ns;
     ++groups;
     last_seq = drained_;
-    if (first || out.bytes().size() > kMuch) on_first();
+    if (first || out.size() > kMuch) on_first();
 }
 
 void PyTape::group(std::int64_t time_ns, nb::handle list) {
     if (!PyList_CheckExact(list.ptr())) throw nb::type_error("inputs come as a list");
-    group_.bytes().clear();
+    group_.clear();
     group_.list(2);
     group_.integer(time_ns);
     const Py_ssize_t n = PyList_GET_SIZE(list.ptr());
@@ -112,22 +106,22 @@ void PyTape::group(std::int64_t time_ns, nb::handle list) {
     drained_ = last_seq;
     for (Py_ssize_t i = 0; i < n; ++i) {
         const nb::object given = nb::borrow(PyList_GET_ITEM(list.ptr(), i));
-        const nb::object seq = layout.read(given, InputLayout::seq);
+        nb::object owned;
         group_.list(4);
-        encode_checked(seq);
-        encode_checked(layout.read(given, InputLayout::kind));
-        encode_checked(layout.read(given, InputLayout::payload));
-        encode_checked(layout.read(given, InputLayout::source));
-        drained_ = PyLong_AsLongLong(seq.ptr());
+        for (const auto member :
+             {InputLayout::seq, InputLayout::kind, InputLayout::payload, InputLayout::source}) {
+            PyObject* value = layout.read(given.ptr(), member, owned);
+            if (!encode(value, group_, fallback.ptr())) throw nb::python_error();
+            if (member == InputLayout::seq) drained_ = PyLong_AsLongLong(value);
+        }
     }
 }
 
 nb::object PyTape::take() {
     if (groups == 0) return nb::none();
-    std::string& bytes = out.bytes();
-    for (std::size_t i = 0; i < 4; ++i) bytes[1 + i] = static_cast<char>(groups >> (24 - 8 * i));
-    nb::object taken = nb::make_tuple(first_ns, last_ns, groups, last_seq, nb::bytes(bytes.data(), bytes.size()));
-    bytes.clear();
+    for (std::size_t i = 0; i < 4; ++i) out.data()[1 + i] = static_cast<char>(groups >> (24 - 8 * i));
+    nb::object taken = nb::make_tuple(first_ns, last_ns, groups, last_seq, nb::bytes(out.data(), out.size()));
+    out.clear();
     groups = 0;
     return taken;
 }
@@ -143,6 +137,7 @@ int PyTape::traverse(visitproc visit, void* arg) const {
 }
 
 void PyTape::clear() {
+    engine_ = nullptr;
     manager.reset();
     timeline.reset();
     fallback.reset();

@@ -5,6 +5,10 @@
 
 #include "log/py_encode.hpp"
 
+namespace mainspring::clock {
+class Timeline;
+}
+
 namespace mainspring::log {
 
 namespace nb = nanobind;
@@ -34,9 +38,9 @@ struct PyTape {
     void clear();
 
 private:
-    void encode_checked(nb::handle value);
     void group(std::int64_t time_ns, nb::handle list);
 
+    const clock::Timeline* engine_;  ///< that of `timeline`, and alive as long
     MsgpackWriter group_;  ///< the instant being encoded; only the simulation's thread uses it
     std::int64_t drained_ = 0;
 };

@@ -9,6 +9,11 @@ def encode(value: object, fallback: Callable[[Any], bytes]) -> bytes:
     The canonical bytes of `value`; `fallback(value)` gives those of what is not plain.
     """
 
+def copy_plain(value: object) -> Any:
+    """
+    A copy of numbers, text, bytes, None and the lists, tuples and dictionaries with text keys that hold them; NotImplemented when there is anything else.
+    """
+
 class Tape:
     """
     The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far too many wait.

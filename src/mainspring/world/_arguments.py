@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from mainspring import state
+from mainspring._kernel.log import copy_plain
 from mainspring.errors import StateError
 from mainspring.world._entity import Entity
 from mainspring.world._errors import SkillError
@@ -27,14 +28,20 @@ _SIMPLE = (str, int, float, bool, bytes, type(None))
 
 
 def plain(value: Any, owner: str) -> Any:
-    """`value` as data that `mainspring.state` encodes; an entity becomes its id."""
+    """`value` as data that `mainspring.state` encodes, a copy; an entity becomes its id."""
+    copied = copy_plain(value)
+    return _plain(value, owner) if copied is NotImplemented else copied
+
+
+def _plain(value: Any, owner: str) -> Any:
+    """The same for what holds more than numbers and text, and with the path for an error."""
     kind = type(value)
     if kind in _SIMPLE:
         return value
     if kind is dict:
-        return {key: plain(item, f"{owner}[{key!r}]") for key, item in value.items()}
+        return {key: _plain(item, f"{owner}[{key!r}]") for key, item in value.items()}
     if kind is list or kind is tuple:
-        return kind(plain(item, f"{owner}[{i}]") for i, item in enumerate(value))
+        return kind(_plain(item, f"{owner}[{i}]") for i, item in enumerate(value))
     if kind is Entity:
         return value.id
     if isinstance(value, np.ndarray | np.generic):
@@ -42,7 +49,7 @@ def plain(value: Any, owner: str) -> Any:
             raise StateError(f"{owner} is an array of Python objects, which cannot be kept")
         return value.tolist()
     if isinstance(value, msgspec.Struct):
-        return plain(msgspec.structs.asdict(value), owner)
+        return _plain(msgspec.structs.asdict(value), owner)
     state.encode(value, owner)  # raises, with the path, what cannot be kept
     return value
 
@@ -74,7 +81,6 @@ class Signature:
                 f"skill {name!r} has a parameter that cannot be checked: {error}",
                 hint="annotate with types that msgspec knows, Entity, or numpy arrays",
             ) from error
-        self._names = tuple(self._kind.__struct_fields__)
 
     def _hints(
         self, function: Callable[..., Any], given: tuple[type, ...], scope: dict[str, Any]
@@ -134,7 +140,7 @@ class Signature:
             return _value_of(kind, value, resolve)
 
         given = msgspec.convert(arguments, self._kind, dec_hook=hook)
-        return {name: getattr(given, name) for name in self._names}
+        return msgspec.structs.asdict(given)
 
 
 def _is_array(kind: Any) -> bool:

@@ -108,8 +108,8 @@ class Column(_Component):
         """The column itself: a row for each living entity, in creation order, open to writing."""
         table = self._table
         table.close_up()
-        if table.journal is not None and table.journal.first_touch(self.name):
-            self._record_all()
+        if table.journal is not None:
+            self.record_all()
         return self.rows.full[: len(table)]
 
     def at(self, row: int) -> Any:
@@ -131,8 +131,8 @@ class Column(_Component):
     def write(self, rows: Any, values: ArrayLike) -> None:
         """Sets many rows at once; `values` is one for each, or one for all."""
         table = self._table
-        if table.journal is not None and table.journal.first_touch(self.name):
-            self._record_all()
+        if table.journal is not None:
+            self.record_all()
         try:
             self.rows.full[rows] = self._checked(values)
         except (TypeError, ValueError, OverflowError) as error:
@@ -162,11 +162,13 @@ class Column(_Component):
         shape = "x".join(map(str, self.rows.shape))
         return f"{shape} {self.rows.dtype}" if shape else f"a {self.rows.dtype}"
 
-    def record_held(self) -> None:
-        """At the start of a call: what an array held from before could change is written down."""
+    def record_all(self) -> None:
+        """The whole column is written down, unless it is already."""
         journal = self._table.journal
-        if journal is not None and self.rows.held() and journal.first_touch(self.name):
-            self._record_all()
+        if journal is not None and journal.first_touch(self.name):
+            rows = self.rows
+            old = rows.full[: self._table.rows].copy()
+            journal.record(lambda: rows.full.__setitem__(slice(len(old)), old))
 
     def _touch(self, row: int) -> None:
         journal = self._table.journal
@@ -177,13 +179,6 @@ class Column(_Component):
         ):
             rows, old = self.rows, self.rows.full[row].copy()
             journal.record(lambda: rows.full.__setitem__(row, old))
-
-    def _record_all(self) -> None:
-        journal = self._table.journal
-        if journal is not None:
-            rows = self.rows
-            old = rows.full[: self._table.rows].copy()
-            journal.record(lambda: rows.full.__setitem__(slice(len(old)), old))
 
     def save(self) -> dict[str, Any]:
         # As bytes, not as an array: of all that is saved a column is the largest, and bytes are
@@ -349,10 +344,14 @@ class Components:
         self._reserved = reserved
         self._by_name: dict[str, Column | Structs] = {}
         self._by_kind: dict[type, Structs] = {}
+        self._columns: list[Column] = []
         for name, (shape, default) in BASE.items():
-            self._by_name[name] = Column(
-                table, name, np.dtype(np.float64), shape, default, everyone=True
-            )
+            self._add(Column(table, name, np.dtype(np.float64), shape, default, everyone=True))
+
+    def _add(self, column: Column) -> Column:
+        self._by_name[column.name] = column
+        self._columns.append(column)
+        return column
 
     def declare_column(
         self, name: str, dtype: Any, shape: int | tuple[int, ...], default: Any, *, everyone: bool
@@ -381,9 +380,7 @@ class Components:
             raise ComponentError(
                 f"component {name!r} cannot have the default {default!r}: {error}"
             ) from error
-        column = Column(self._table, name, kind, sides, default, everyone=everyone)
-        self._by_name[name] = column
-        return column
+        return self._add(Column(self._table, name, kind, sides, default, everyone=everyone))
 
     def declare_struct(self, kind: type[msgspec.Struct], name: str | None = None) -> Structs:
         given: Any = kind
@@ -445,9 +442,10 @@ class Components:
         return iter(self._by_name.values())
 
     def record_held(self) -> None:
-        for component in self._by_name.values():
-            if isinstance(component, Column):
-                component.record_held()
+        """What arrays held from before a call could change in it is written down."""
+        for column in self._columns:
+            if column.rows.held():
+                column.record_all()
 
     # ---- state -------------------------------------------------------------------------------
 

@@ -18,6 +18,10 @@ from mainspring.world._skills import Outcome
 __all__ = ["Ticket", "Tickets"]
 
 
+# One for all tickets: it is held for a few assignments, and most tickets never contend for it.
+_lock = threading.Lock()
+
+
 class Ticket:
     """The receipt for an intent.
 
@@ -31,11 +35,12 @@ class Ticket:
         self.seq = 0
         """Its place in the total order of inputs."""
         self._may_wait = may_wait
-        self._acknowledged = threading.Event()
-        self._lock = threading.Lock()
+        self._acknowledged = False
         self._outcome: Outcome | None = None
         self._request: str | None = None
-        self._callbacks: list[Callable[[Outcome], object]] = []
+        # Made when somebody first waits, or asks to be called: most of the time nobody does.
+        self._waited_for: threading.Event | None = None
+        self._callbacks: list[Callable[[Outcome], object]] | None = None
 
     @property
     def done(self) -> bool:
@@ -45,7 +50,7 @@ class Ticket:
     @property
     def acknowledged(self) -> bool:
         """Whether it was decided and, where the run is recorded, cannot be lost any more."""
-        return self._acknowledged.is_set()
+        return self._acknowledged
 
     @property
     def outcome(self) -> Outcome | None:
@@ -71,7 +76,7 @@ class Ticket:
                     "for ever",
                     hint=advice,
                 )
-        if not self._acknowledged.wait(timeout):
+        if not self._wait(timeout):
             if self.done:
                 state, hint = "not yet on the disk after", "is the log being written?"
             elif self._request is not None:
@@ -85,15 +90,24 @@ class Ticket:
         assert self._outcome is not None
         return self._outcome
 
+    def _wait(self, timeout: float | None) -> bool:
+        with _lock:
+            if self._acknowledged:
+                return True
+            if self._waited_for is None:
+                self._waited_for = threading.Event()
+            waited_for = self._waited_for
+        return waited_for.wait(timeout)
+
     def add_done_callback(self, callback: Callable[[Outcome], object]) -> None:
         """Calls `callback(outcome)` once acknowledged: now if it is, else on the clock's thread,
         or in a recorded run on the log's. It must be quick and must not raise."""
-        with self._lock:
-            outcome = self._outcome if self.acknowledged else None
-            if outcome is None:
-                self._callbacks.append(callback)
+        with _lock:
+            if not self._acknowledged:
+                self._callbacks = [*(self._callbacks or ()), callback]
                 return
-        callback(outcome)
+        assert self._outcome is not None
+        callback(self._outcome)
 
     def decide(self, outcome: Outcome) -> bool:
         """Takes what became of the intent; whether that was final."""
@@ -108,10 +122,12 @@ class Ticket:
         """Passes the outcome on to everybody who waits for it."""
         outcome = self._outcome
         assert outcome is not None
-        with self._lock:
-            self._acknowledged.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        with _lock:
+            self._acknowledged = True
+            waited_for, callbacks, self._callbacks = self._waited_for, self._callbacks, None
+        if waited_for is not None:
+            waited_for.set()
+        for callback in callbacks or ():
             callback(outcome)
 
     def __repr__(self) -> str:

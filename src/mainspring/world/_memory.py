@@ -78,7 +78,7 @@ def _map(size: int) -> mmap.mmap:
 class Reserve:
     """Address space for `rows_max` rows; `full` is all of it."""
 
-    __slots__ = ("_baseline", "_owner", "dtype", "full", "rows_max", "shape")
+    __slots__ = ("baseline", "dtype", "full", "owner", "rows_max", "shape")
 
     def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], rows_max: int) -> None:
         self.dtype = dtype
@@ -105,16 +105,9 @@ class Reserve:
         # Every view of an array has the array that holds the memory as its base, views of
         # views too. So its reference count tells whether a view is alive.
         items = rows_max * (width // dtype.itemsize)
-        self._owner: NDArray[Any] = np.frombuffer(memory, dtype=dtype, count=items)
-        self.full: NDArray[Any] = self._owner.reshape(rows_max, *shape)
-        self._baseline = sys.getrefcount(self._owner)
-
-    def held(self) -> bool:
-        """Whether anybody holds an array that shows this memory.
-
-        The same test that `ndarray.resize` makes before it moves memory.
-        """
-        return sys.getrefcount(self._owner) > self._baseline
+        self.owner: NDArray[Any] = np.frombuffer(memory, dtype=dtype, count=items)
+        self.full: NDArray[Any] = self.owner.reshape(rows_max, *shape)
+        self.baseline = sys.getrefcount(self.owner)
 
     def fresh(self) -> Reserve:
         """An empty reserve like this one."""
@@ -150,7 +143,12 @@ class Rows:
         return self._reserve.shape
 
     def held(self) -> bool:
-        return self._reserve.held()
+        """Whether anybody holds an array that shows these rows.
+
+        The same test that `ndarray.resize` makes before it moves memory. Asked for each column
+        at the start of each call of a skill, so it is as short as it can be."""
+        reserve = self._reserve
+        return sys.getrefcount(reserve.owner) > reserve.baseline
 
     def view(self, rows: int) -> NDArray[Any]:
         return self.full[:rows]

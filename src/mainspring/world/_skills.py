@@ -52,10 +52,10 @@ def holds(permissions: Iterable[str], needed: str | None) -> bool:
     `yard.move`."""
     if needed is None:
         return True
-    return any(
-        held in (needed, "*") or (held.endswith(".*") and needed.startswith(held[:-1]))
-        for held in permissions
-    )
+    for held in permissions:
+        if held in (needed, "*") or (held.endswith(".*") and needed.startswith(held[:-1])):
+            return True
+    return False
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
