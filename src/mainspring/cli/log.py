@@ -57,9 +57,14 @@ def replay(
 def resume(
     log: Log,
     seconds: Annotated[
-        str | None, typer.Option("--seconds", "-s", help="Sim time to go on for: 10, 250ms, 3m.")
+        str | None,
+        typer.Option(
+            "--seconds", "-s", help="Sim time to go on for; up to its end when not given."
+        ),
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="The time mode, instead of the scene's.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="The time mode; as before when not given.")
+    ] = None,
     durability: Annotated[
         str | None, typer.Option(help="instant, group or none; as before when not given.")
     ] = None,
@@ -70,11 +75,20 @@ def resume(
     from typing import cast
 
     from mainspring.clock import RunEnd, format_ns, time_ns
+    from mainspring.world import open_run
     from mainspring.world import resume as bring_back
 
-    span = None if seconds is None else Fraction(time_ns(seconds), 10**9)
+    ahead_ns = None if seconds is None else time_ns(seconds)
+    with open_run(log) as run:
+        until_ns = run.header.until_ns
+        if ahead_ns is None and until_ns is not None and run.end_ns >= until_ns:
+            typer.echo(f"{log}: the run has come to its end; --seconds goes on from there")
+            return
     recorder = bring_back(log, durability=cast("Any", durability))
     scene = recorder.scene
+    if ahead_ns is None and until_ns is not None:
+        ahead_ns = until_ns - scene.time.now
+    span = None if ahead_ns is None else Fraction(ahead_ns, 10**9)
     typer.echo(f"{log}: going on at {format_ns(scene.time.now)}", err=True)
     try:
         with recorder:
@@ -104,6 +118,10 @@ def open_(
     seconds: Annotated[
         str, typer.Option("--seconds", "-s", help="With --fork: how long to run.")
     ] = "0",
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="With --fork: inputs to give it, as `log --format jsonl` writes them."),
+    ] = None,
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="A Python prompt with `moment`, `scene`.")
     ] = False,
@@ -114,15 +132,21 @@ def open_(
 ) -> None:
     """Shows the whole state at any instant of a run."""
     from mainspring.clock import format_ns, time_ns
-    from mainspring.world import open_run
+    from mainspring.world import open_run, play_inputs
 
+    if fork is None and inputs is not None:
+        raise typer.BadParameter("inputs are for a fork", param_hint="--inputs")
     with open_run(log) as run:
-        moment = run.at(at, after=after)
         if fork is not None:
-            with moment.fork(fork) as recorder:
-                recorder.scene.advance(ns=time_ns(seconds))
-            typer.echo(f"{fork}: forked at {format_ns(time_ns(at))}")
+            end_ns = time_ns(at) + time_ns(seconds)
+            own = {seq for _, seq in run.reader.own()}
+            given = [] if inputs is None else _read_inputs(inputs, time_ns(at), end_ns, own)
+            with run.at(at, after=after).fork(fork) as recorder:
+                play_inputs(recorder.scene, given)
+                recorder.scene.advance(ns=end_ns - recorder.scene.time.now)
+            typer.echo(f"{fork}: forked at {format_ns(time_ns(at))}, ended at {format_ns(end_ns)}")
             return
+        moment = run.at(at, after=after)
         if interactive:
             import code
 
@@ -312,6 +336,37 @@ def _bar(what: str, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
         yield tell
 
 
+def _read_inputs(path: Path, from_ns: int, to_ns: int, own: set[int]) -> list[Any]:
+    """The inputs in a file of JSON lines at instants in [`from_ns`, `to_ns`), by instant. Those
+    that the simulation put itself (`own`) are left out: it puts them again."""
+    import msgspec
+
+    from mainspring.world import InputGroup, LogFormatError, LoggedInput
+
+    groups: dict[int, list[LoggedInput]] = {}
+    last_ns = from_ns
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = msgspec.json.decode(line, type=dict[str, Any])
+                if row.get("what", "input") != "input":
+                    continue
+                time_ns, name = int(row["time_ns"]), str(row["name"])
+            except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+                raise LogFormatError(
+                    f"{path}, line {number}: this is no input: {error!r}",
+                    hint='write {"time_ns": ..., "name": ..., "source": ..., "detail": ...}',
+                ) from error
+            if not from_ns <= time_ns < to_ns or row.get("seq") in own:
+                continue
+            if time_ns < last_ns:
+                raise LogFormatError(f"{path}, line {number}: inputs come in the order of time")
+            last_ns = time_ns
+            item = LoggedInput(time_ns, 0, name, row.get("detail"), str(row.get("source", "")))
+            groups.setdefault(time_ns, []).append(item)
+    return [InputGroup(time_ns, items) for time_ns, items in groups.items()]
+
+
 def _row(entry: Any) -> dict[str, Any]:
     return {
         "time_ns": entry.time_ns,
@@ -323,19 +378,41 @@ def _row(entry: Any) -> dict[str, Any]:
     }
 
 
+def _said(entry: Any) -> str:
+    """An entry's detail as people say it; all of it is in the JSON lines."""
+    detail = entry.detail
+    if not isinstance(detail, dict):
+        return "" if detail is None else str(detail)
+    if entry.what == "outcome" and "status" in detail:
+        if detail["status"] == "refused":
+            return f"refused ({detail['code']}): {detail['reason']}"
+        more = detail["request"] if detail["status"] == "pending" else detail["value"]
+        return f"{detail['status']}{'' if more is None else f': {more}'}"
+    if entry.what == "input" and entry.name == "intent" and "skill" in detail:
+        arguments = detail.get("arguments")
+        given = _named(arguments) if isinstance(arguments, dict) else repr(arguments)
+        return f"{detail['skill']}({given})"
+    return _named(detail)
+
+
+def _named(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)
+
+
 def _print_table(entries: Iterator[Any], output: Path | None) -> None:
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from mainspring.clock import format_ns
 
-    table = Table("time", "what", "seq", "name", "source", "detail")
+    table = Table(
+        Column("time", justify="right", no_wrap=True), "what", "seq", "name", "source", "detail"
+    )
     for entry in entries:
         seq = "" if entry.seq is None else str(entry.seq)
-        detail = "" if entry.detail is None else str(entry.detail)
-        cells = (entry.what, seq, entry.name, entry.source, detail)
-        table.add_row(format_ns(entry.time_ns), *map(escape, cells))
+        cells = (format_ns(entry.time_ns), entry.what, seq, entry.name, entry.source, _said(entry))
+        table.add_row(*(escape(cell) for cell in cells))
     if output is None:
         Console().print(table)
         return

@@ -64,11 +64,19 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no such letter
     warnings.showwarning = _show_warning
+    # `yard:build` means the yard.py that lies here, as it does for `python -m`.
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
     try:
         app()
     except MainspringError as error:
         show_error(error)
         sys.exit(exit_code(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        typer.echo(f"error: {error.filename}: {error.strerror}", err=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 

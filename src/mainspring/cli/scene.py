@@ -18,6 +18,12 @@ Target = Annotated[
 ]
 
 
+Every = Annotated[
+    str,
+    typer.Option(help="With --log, how often: a time such as 0.5 or 80ms, instant, auto, none."),
+]
+
+
 class Durability(enum.StrEnum):
     """When a recorded run waits for the disk."""
 
@@ -59,6 +65,8 @@ def run(
         Durability,
         typer.Option(help="With --log, when a run waits for the disk: instant, group, none."),
     ] = Durability.group,
+    hash_every: Every = "auto",
+    snapshot_every: Every = "auto",
     outbox: Annotated[
         Path | None,
         typer.Option(help="Keep the report in this folder, for `mainspring reports send`."),
@@ -80,10 +88,23 @@ def run(
         opened.time.mode = TimeMode.parse(mode)
     recorder = None
     if log is not None:
+        from fractions import Fraction
+
+        from mainspring.clock import time_ns
         from mainspring.world import record
+        from mainspring.world.log import parse_every
 
         entry = None if scene.endswith(".toml") else scene if ":" in scene else f"{scene}:build"
-        recorder = record(opened, log, durability=durability.value, entry=entry)
+        ahead_ns = None if seconds is None else opened.time.now + time_ns(seconds)
+        recorder = record(
+            opened,
+            log,
+            durability=durability.value,
+            hash_every=parse_every(hash_every),
+            snapshot_every=parse_every(snapshot_every),
+            entry=entry,
+            until=None if ahead_ns is None else Fraction(ahead_ns, 10**9),
+        )
     bar = progress and not as_json and Console(stderr=True).is_terminal
     try:
         report = opened.run(seconds, progress=bar)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -14,7 +15,16 @@ import pytest
 from fault_scenes import AT_NS, FAULTS
 
 from mainspring.scene import Scene
-from mainspring.world import bisect_log, diff, open_run, play_inputs, record, replay
+from mainspring.world import (
+    LoggedInput,
+    bisect_log,
+    diff,
+    open_run,
+    play_inputs,
+    record,
+    replay,
+    resume,
+)
 
 HERE = Path(__file__).parent
 ENTRY = f"{fault_scenes.__file__}:build"
@@ -87,6 +97,85 @@ def test_sparse_hashes_are_bisected_to_the_instant(name: str, tmp_path: Path) ->
     assert found is not None
     assert (found.time_ns, found.exact, found.reproduced) == (AT_NS, True, True), found
     assert f"{found.cause.kind} {found.cause.name}" == fault.where
+
+
+def test_a_fork_is_compared_from_where_it_begins(tmp_path: Path) -> None:
+    """What came before is the other run's; the first other input is found, and nothing earlier."""
+    scene = fault_scenes.build()
+    a, b = tmp_path / "a.world", tmp_path / "b.world"
+    with record(scene, a, hash_every="instant", entry=ENTRY, args=[""]):
+        fault_scenes.drive(scene)
+    with open_run(a) as run:
+        heavier = [
+            group._replace(inputs=[made_heavier(item) for item in group.inputs])
+            if group.time_ns == AT_NS
+            else group
+            for group in run.inputs("1s", own=False)
+        ]
+        with run.at("1s").fork(b, hash_every="instant") as fork:
+            play_inputs(fork.scene, heavier)
+            fork.scene.advance(ns=run.end_ns - fork.scene.time.now)
+    report = diff(a, b)
+    found = report.divergence
+    assert found is not None
+    assert (found.time_ns, found.exact, found.reproduced) == (AT_NS, True, True), found
+    assert found.cause.kind == "input"
+    assert report.inputs is not None
+    assert report.inputs.time_ns == AT_NS
+    assert "differs at 1.2" in str(report)
+    assert "in inputs that differ (part from belt)" in str(report)
+    assert any("b begins after" in note for note in report.notes)
+
+
+def made_heavier(item: LoggedInput) -> LoggedInput:
+    if item.kind != "part":
+        return item
+    return dataclasses.replace(item, payload={**item.payload, "weight": 99.0})
+
+
+def test_a_fork_of_another_run_differs_where_it_begins(tmp_path: Path) -> None:
+    """The two never were the same: said so, with the fields in which they are not."""
+    a = record_plant(tmp_path / "a.world", "constant")
+    other = record_plant(tmp_path / "other.world")
+    with open_run(other) as run, run.at("1.5s").fork(tmp_path / "b.world") as fork:
+        fork.scene.advance(0.5)
+    report = diff(a, tmp_path / "b.world")
+    found = report.divergence
+    assert found is not None
+    assert (found.exact, found.same_ns, found.cause.kind) == (False, -1, "build")
+    assert "scripts/Arm.heat" in [field.path for field in found.fields]
+    assert "by 1.48" in str(report)
+
+
+def test_an_instant_that_only_one_run_has_does_not_blur_the_fields(tmp_path: Path) -> None:
+    """An input in one run alone: the fields are those that differ once the instant is over."""
+    paths = []
+    for name in ("a", "b"):
+        scene = fault_scenes.build()
+        paths.append(tmp_path / f"{name}.world")
+        with record(scene, paths[-1], hash_every="instant", entry=ENTRY, args=[""]):
+            scene.advance(0.5)
+            if name == "b":
+                scene.world.submit("ann", "move", {"entity": "ent_2", "by": 1.0})
+            scene.advance(0.5)
+    found = diff(*paths).divergence
+    assert found is not None
+    assert found.time_ns == 500_000_000
+    assert [field.path for field in found.fields] == ["world.ent_2.position[0]"]
+
+
+def test_a_run_resumed_with_fewer_hashes_is_compared_all_the_same(tmp_path: Path) -> None:
+    """That one log has hashes at instants where the other has none is no difference."""
+    paths = [tmp_path / "a.world", tmp_path / "b.world"]
+    for path in paths:
+        scene = fault_scenes.build()
+        with record(scene, path, hash_every="instant", entry=ENTRY, args=[""]):
+            scene.advance(0.5)
+    for path, every in zip(paths, ("instant", 0.25), strict=True):
+        with resume(path, hash_every=every) as recorder:  # type: ignore[arg-type]
+            recorder.scene.advance(0.5)
+    report = diff(*paths)
+    assert report.identical, report
 
 
 def test_entities_and_fields_are_named(tmp_path: Path) -> None:

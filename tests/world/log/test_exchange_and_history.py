@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import log_scenes
@@ -24,6 +28,7 @@ from mainspring.world import (
     replay,
     verify,
 )
+from mainspring.world.log._format import Kind
 
 BUILD = f"{log_scenes.HERE}:build"
 
@@ -136,6 +141,131 @@ def test_commands(run_log: Path, tmp_path: Path) -> None:
     data[data.index(b"walker")] ^= 1
     run_log.write_bytes(data)
     assert "record" in ok("verify", run_log, code=1)
+
+
+def mainspring(*arguments: object, folder: Path, code: int = 0) -> str:
+    """The command line as a program of its own; what it says, on either stream."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from mainspring.cli import main; main()", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": "", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Path:
+    """A folder with a module of its own: two skills, and somebody who may use one of them."""
+    (tmp_path / "yard").mkdir()
+    (tmp_path / "yard" / "plant.py").write_text(
+        """
+from mainspring import Scene
+from mainspring.world import Entity, World
+
+
+def build() -> Scene:
+    scene = Scene("yard")
+    world = World(scene)
+    world.spawn(tags=["crate"])
+    world.grant("ann", "yard.move")
+
+    @world.skill(permission="yard.move")
+    def push(crate: Entity, by: float) -> float:
+        crate.position[0] += by
+        return float(crate.position[0])
+
+    return scene
+"""
+    )
+    return tmp_path / "yard"
+
+
+def test_a_killed_run_goes_on_to_where_it_was_meant_to_go(yard: Path, tmp_path: Path) -> None:
+    """`run -s 2`, cut off in the middle; `resume` without a word more goes on to 2 s and no
+    further. The module is found from its folder, and from elsewhere by what the log says."""
+    fast = ("--mode", "SIM_HIGH_PERFORMANCE")
+    mainspring(
+        "run", "plant:build", "-s", "2", *fast, "--log", "run.world", "--hash-every", "instant",
+        "--snapshot-every", "500ms", "--durability", "instant", folder=yard,
+    )  # fmt: skip
+    with LogReader(yard / "run.world") as reader:
+        cut = next(r.number for r in reader.of_kind(Kind.SNAPSHOT) if r.last_ns > 900_000_000)
+    # As the process would leave it that dies here: the log ends with that record.
+    db = sqlite3.connect(yard / "run.world")
+    db.execute("DELETE FROM record WHERE number > ?", (cut,))
+    db.execute(
+        "UPDATE head SET (number, link) = (SELECT number, link FROM record WHERE number = ?)",
+        (cut,),
+    )
+    db.execute("DELETE FROM tail")
+    db.execute("INSERT INTO tail SELECT kind, max(number) FROM record GROUP BY kind")
+    db.commit()
+    db.close()
+    assert "finished at 2 s" in mainspring("resume", yard / "run.world", folder=tmp_path)
+    assert "come to its end" in mainspring("resume", yard / "run.world", folder=tmp_path)
+    assert "identical: 140 instants" in mainspring("replay", "yard/run.world", folder=tmp_path)
+    assert "no module" not in mainspring("verify", "yard/run.world", folder=tmp_path)
+    told = mainspring("run", "plant:build", "--log", "x", "--hash-every", "8x", folder=yard, code=2)
+    assert "'8x' is not a time" in told
+    assert not (yard / "x").exists()
+
+
+def test_a_fork_takes_inputs_that_were_edited(yard: Path) -> None:
+    """Out with `log --format jsonl`, changed in an editor, back in with `open --fork --inputs`."""
+    sys.path.insert(0, str(yard))
+    try:
+        import plant
+    finally:
+        sys.path.remove(str(yard))
+    scene = plant.build()
+    with record(scene, yard / "run.world", entry="plant:build"):
+        for k in range(10):
+            scene.world.submit("ann" if k % 2 else "bob", "push", {"crate": "ent_1", "by": 1.0})
+            scene.advance(0.1)
+    del sys.modules["plant"]
+    told = mainspring(
+        "log", "run.world", "--name", "push", "--from", "0.1", "--to", "0.3", folder=yard
+    )
+    for said in ("push(crate='ent_1', by=1.0)", "accepted: 1.0", "refused (permission): it takes"):
+        assert said in told, told
+    lines = mainspring("log", "run.world", "--kind", "input", "--format", "jsonl", folder=yard)
+    assert len(lines.splitlines()) == 10
+    (yard / "inputs.jsonl").write_text(lines.replace("1.0", "5.0"))
+    fork = ("open", "run.world", "--at", "0.5", "--fork", "fork.world", "-s", "0.5", "--inputs")
+    mainspring(*fork, "inputs.jsonl", folder=yard)
+    assert "identical" in mainspring("replay", "fork.world", folder=yard)
+    shown = json.loads(mainspring("open", "fork.world", "--at", "1", "--json", folder=yard))
+    assert shown["state"]["world"]["entities"]["ent_1"]["position"][0] == 2 * 1.0 + 3 * 5.0
+    (yard / "fork.world").unlink()
+    (yard / "odd.jsonl").write_text('{"time_ns": 600000000}\n')
+    assert "odd.jsonl, line 1: this is no input" in mainspring(
+        *fork, "odd.jsonl", folder=yard, code=2
+    )
+    late, early = lines.splitlines()[8], lines.splitlines()[7]
+    (yard / "odd.jsonl").write_text(f"{late}\n{early}\n")
+    assert "the order of time" in mainspring(*fork, "odd.jsonl", folder=yard, code=2)
+    missing = mainspring(*fork, "none.jsonl", folder=yard, code=2)
+    assert missing == "error: none.jsonl: No such file or directory\n"
+    assert not (yard / "fork.world").exists()
+
+
+def test_a_damaged_log_is_not_exported(run_log: Path, tmp_path: Path) -> None:
+    """What was exported before stays; half a text is never left."""
+    text = tmp_path / "run.jsonl"
+    text.write_text("from before")
+    data = bytearray(run_log.read_bytes())
+    data[data.index(b"walker")] ^= 1
+    run_log.write_bytes(data)
+    with pytest.raises(LogCorruptError):
+        export_log(run_log, text)
+    assert text.read_text() == "from before"
+    assert {path.name for path in tmp_path.iterdir()} == {"run.world", "run.jsonl"}
+    with pytest.raises(LogWriteError, match="cannot be written"):
+        export_log(run_log, tmp_path / "no" / "run.jsonl")
 
 
 def test_parquet(run_log: Path, tmp_path: Path) -> None:

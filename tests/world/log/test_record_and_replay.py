@@ -14,6 +14,7 @@ from mainspring.errors import StateError
 from mainspring.scene import Scene, Script
 from mainspring.world.log import (
     LogBuildError,
+    LogError,
     LogFormatError,
     LogWriteError,
     RunRecordingError,
@@ -50,6 +51,21 @@ def test_replay_begins_at_a_snapshot_and_ends_where_asked(tmp_path: Path) -> Non
     # from the snapshot after the instant at 2 s on
     assert (report.start_ns, report.end_ns) == (2_000_000_000, 2_800_000_000)
     assert report.instants == 56 - 1
+
+
+def test_a_time_the_run_does_not_have_is_refused(tmp_path: Path) -> None:
+    """A replay of nothing is not called identical: the error says from when to when the run goes."""
+    scene = log_scenes.build()
+    path = tmp_path / "run.world"
+    with record(scene, path, hash_every=0.5, entry=BUILD):
+        scene.advance(1)
+    for bounds in ({"until": "-1s"}, {"until": "1.1s"}, {"from_snapshot": "100s"}):
+        with pytest.raises(LogError, match=r"is not in .*run\.world") as refused:
+            replay(path, **bounds)  # type: ignore[arg-type]
+        assert refused.value.hint == "the run goes from 0 s to 1 s"
+    report = replay(path, until="0s")
+    assert (report.identical, report.hashes) == (True, 0)
+    assert "nothing to compare" in str(report)
 
 
 def test_other_arguments_differ_at_the_first_push(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,30 @@ def test_resume_after_a_clean_end_keeps_what_waits(tmp_path: Path) -> None:
     assert report.inputs == 2
     with open_run(path) as run:
         assert run.end_reason == "finished"
+
+
+def test_a_run_goes_on_the_way_it_was_recorded(tmp_path: Path) -> None:
+    """Mode, hashes, snapshots and how far it was meant to go come from the log, unless given."""
+    scene = log_scenes.build()
+    scene.time.mode = "GAME_REALTIME"
+    path = tmp_path / "run.world"
+    with record(
+        scene, path, durability="instant", hash_every="instant", snapshot_every=0.125, until="3s",
+        entry=BUILD,
+    ):  # fmt: skip
+        scene.advance(0.5)
+    with resume(path) as recorder:
+        assert recorder.until_ns == 3_000_000_000
+        assert (recorder.durability, recorder.scene.time.mode) == ("instant", scene.time.mode)
+        recorder.scene.advance(0.5)
+    report = replay(path)
+    assert report.hashes == report.instants == 70
+    with open_run(path) as run:
+        assert {ns // 125_000_000 for ns in run.snapshots} >= {1, 2, 3, 5, 6, 7}
+    with resume(path, durability="none", hash_every=None, snapshot_every=None) as recorder:
+        assert recorder.durability == "none"
+        recorder.scene.advance(0.5)
+    assert replay(path).hashes == 70 + 1  # the last instant is hashed always
 
 
 def test_resume_twice_and_with_nothing_in_between(tmp_path: Path) -> None:
@@ -176,7 +202,8 @@ def test_a_fork_is_a_run_of_its_own(tmp_path: Path) -> None:
         scene.inbox.put("push", {"v": 2.0})
         scene.advance(1)
     with open_run(path) as run:
-        outside = [g for g in run.inputs("0.5s") if g.inputs[0].source != "walker"]
+        outside = list(run.inputs("0.5s", own=False))
+        assert [g.inputs[0].source for g in outside] == [""]
         with run.at("0.5s").fork(tmp_path / "same.world", hash_every="instant") as same:
             play_inputs(same.scene, outside)
             same.scene.advance(ns=run.end_ns - same.scene.time.now)
@@ -273,3 +300,47 @@ def test_an_archive_of_another_run_is_noticed(tmp_path: Path) -> None:
     report = verify(tmp_path / "a.world")
     assert not report.ok
     assert "archive" in str(report)
+
+
+def test_a_log_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
+    """Resuming or compacting it is refused with a reason, and the run that writes goes on."""
+    scene = log_scenes.build()
+    path = tmp_path / "run.world"
+    with record(scene, path, hash_every="instant", entry=BUILD) as recorder:
+        log_scenes.drive(scene, 0.5)
+        recorder.flush()
+        for attempt in (resume, compact):
+            with pytest.raises(RunRecordingError, match="is being written by a run that goes on"):
+                attempt(path)
+        with open_run(path) as run:  # looking is free
+            assert run.at("0.4s").time_ns == 400_000_000
+        log_scenes.drive(scene, 0.5)
+    assert replay(path).identical
+    assert verify(path).ok
+    resume(path).close()
+
+
+def test_a_forked_child_does_not_hold_the_log(tmp_path: Path) -> None:
+    """A run that dies while a child of it lives on can be resumed at once."""
+    scene = log_scenes.build()
+    path = tmp_path / "run.world"
+    read_end, write_end = os.pipe()
+    run = os.fork()
+    if run == 0:
+        os.close(read_end)
+        record(scene, path, entry=BUILD).flush()
+        if os.fork() == 0:
+            os.write(write_end, f"{os.getpid()}\n".encode())
+            signal.pause()
+        signal.pause()
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        child = int(pipe.readline())
+        try:
+            os.kill(run, signal.SIGKILL)
+            os.waitpid(run, 0)
+            with resume(path) as recorder:
+                recorder.scene.advance(0.1)
+        finally:
+            os.kill(child, signal.SIGKILL)
+    assert replay(path).identical

@@ -5,6 +5,7 @@ Public names are exported by `mainspring.world`. Begin with docs/concepts/log.md
 
 from mainspring.world.log._archive import CompactReport, compact
 from mainspring.world.log._bisect import BisectReport, CommitReport, bisect_commits, bisect_log
+from mainspring.world.log._cadence import parse_every
 from mainspring.world.log._diff import diff
 from mainspring.world.log._diff_report import (
     Cause,
@@ -68,6 +69,7 @@ __all__ = [
     "history",
     "import_log",
     "open_run",
+    "parse_every",
     "play_inputs",
     "record",
     "replay",

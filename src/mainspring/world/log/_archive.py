@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from mainspring.clock import Time, time_ns
+from mainspring.world.log._claim import check_unclaimed
 from mainspring.world.log._errors import LogError, LogWriteError
 from mainspring.world.log._format import ZLIB, Record, check_identity, create_schema
 from mainspring.world.log._reader import LogReader
@@ -46,6 +47,7 @@ def compact(path: str | Path, *, before: Time | None = None) -> CompactReport:
     """Move everything before the last snapshot at or before `before` (by default: before the
     newest snapshot) out of the log at `path`, which must not be recording."""
     path = Path(path)
+    check_unclaimed(path)
     size = path.stat().st_size if path.is_file() else 0
     with LogReader(path) as reader:
         cut = reader.snapshot_before(2**63 - 1 if before is None else time_ns(before) + 1)

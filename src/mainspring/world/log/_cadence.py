@@ -16,9 +16,10 @@ import time
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from mainspring.clock import TimeError, time_ns
 from mainspring.world.log._errors import RunRecordingError
 
-__all__ = ["Cadence", "Every"]
+__all__ = ["Cadence", "Every", "parse_every"]
 
 #: How often: seconds of simulation time, "instant", "auto", or None for never.
 Every: TypeAlias = "float | Fraction | Literal['instant', 'auto'] | None"
@@ -92,6 +93,14 @@ class Cadence:
             self._wide //= 2
 
 
+def parse_every(text: str) -> Every:
+    """The other way round of `str`: as a log has it, or a command line."""
+    words: dict[str, Every] = {"auto": "auto", "instant": "instant", "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    return Fraction(text) if "/" in text else Fraction(time_ns(text), 1_000_000_000)
+
+
 def _period(every: Every, name: str) -> int:
     if every is None:
         return _NEVER
@@ -100,8 +109,8 @@ def _period(every: Every, name: str) -> int:
     if every == "auto":
         return BASE_NS
     try:
-        period_ns = int(Fraction(str(every)) * 1_000_000_000)
-    except ValueError:
+        period_ns = time_ns(every)
+    except TimeError:
         period_ns = -1
     if period_ns < 0:
         raise RunRecordingError(

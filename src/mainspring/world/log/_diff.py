@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from mainspring.errors import MainspringError
+from mainspring.state import encode
 from mainspring.world.log._diff_report import (
     Cause,
     DiffReport,
@@ -32,11 +33,11 @@ from mainspring.world.log._diff_report import (
     Setting,
 )
 from mainspring.world.log._fields import FieldDifference, compare_states
-from mainspring.world.log._format import InputGroup, Kind
+from mainspring.world.log._format import InputGroup, Kind, LoggedInput
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._replay import Build, build_scene
-from mainspring.world.log._states import Captured, capture, restore
+from mainspring.world.log._states import Captured, capture, decode_snapshot, restore
 from mainspring.world.log._trace import Step, trace_instant
 
 __all__ = ["diff"]
@@ -118,6 +119,8 @@ class _Diff:
         self.header_a = left.content(left.record(0))
         self.header_b = right.content(right.record(0))
         self.notes: list[str] = []
+        #: Where both have begun: after this instant there is something to compare.
+        self.begin_ns = -1
 
     def run(self) -> DiffReport:
         common_ns = min(self.left.end_ns(), self.right.end_ns())
@@ -151,8 +154,6 @@ class _Diff:
                 yield Setting(f"recipe.{name}", recipe_a[name], recipe_b.get(name))
 
     def _first_snapshot(self, reader: LogReader) -> tuple[int, Captured] | None:
-        from mainspring.world.log._states import decode_snapshot
-
         record = next(reader.of_kind(Kind.SNAPSHOT), None)
         if record is None or record.body is None:
             return None
@@ -163,10 +164,12 @@ class _Diff:
         first_a, first_b = self._first_snapshot(self.left), self._first_snapshot(self.right)
         if first_a is None or first_b is None or first_a == first_b:
             return None
+        self.begin_ns = max(first_a[0], first_b[0])
         if first_a[0] != first_b[0]:
+            later = "b" if first_b[0] > first_a[0] else "a"
             self.notes.append(
-                f"a begins after {first_a[0]} ns and b after {first_b[0]} ns; "
-                "what lies in both is compared"
+                f"{later} begins after the instant at {self.begin_ns / 1e9:.9f} s; "
+                "what comes then is compared"
             )
             return None
         try:
@@ -182,7 +185,8 @@ class _Diff:
 
     def _first_input(self) -> InputDifference | None:
         """The first instant whose inputs are not the same."""
-        groups_a, groups_b = self.left.inputs(), self.right.inputs()
+        since = self.begin_ns + 1
+        groups_a, groups_b = self.left.inputs(since), self.right.inputs(since)
         while True:
             a, b = next(groups_a, None), next(groups_b, None)
             if a is None and b is None:
@@ -209,17 +213,18 @@ class _Diff:
         )
         odd = np.flatnonzero(a.hashes[in_a] != b.hashes[in_b])
         first_odd = int(odd[0]) if len(odd) else None
-        lone = _first_lone(a.times, b.times, self.header_a, self.header_b)
+        exact = _every_instant(self.left) and _every_instant(self.right)
+        lone = _first_lone(a.times, b.times, self.begin_ns) if exact else None
         if first_odd is None and lone is None:
             return None
         differs_ns = int(common[first_odd]) if first_odd is not None else 2**63 - 1
         if lone is not None and lone < differs_ns:
             before = common[common < lone]
-            return _Stretch(int(before[-1]) if len(before) else -1, lone, ("clock",), True)
+            same_ns = int(before[-1]) if len(before) else self.begin_ns
+            return _Stretch(same_ns, lone, ("clock",), True)
         assert first_odd is not None
-        same_ns = int(common[first_odd - 1]) if first_odd else -1
+        same_ns = int(common[first_odd - 1]) if first_odd else self.begin_ns
         parts = a.odd_parts(int(in_a[first_odd]), b, int(in_b[first_odd]))
-        exact = all(h["hash_every"] == "instant" for h in (self.header_a, self.header_b))
         return _Stretch(same_ns, differs_ns, parts, exact)
 
     # ------------------------------------------------------------------ 2: down to an instant
@@ -248,8 +253,14 @@ class _Diff:
     def _narrow(
         self, a: _Side, b: _Side, stretch: _Stretch, inputs: InputDifference | None
     ) -> Divergence:
-        start = max(stretch.same_ns, -1)
+        start = stretch.same_ns
         state_a, state_b = a.to_after(start), b.to_after(start)
+        if state_a != state_b and start == self.begin_ns >= 0:
+            # They met here for the first time, and what parted them lies before.
+            parts = _odd_parts(state_a, state_b)
+            cause = Cause("build", "the state in which the later one begins", parts=parts)
+            fields = compare_states(a.scene, state_a, state_b)
+            return Divergence(start, -1, False, True, cause, parts, fields)
         if state_a != state_b:
             return self._contradicts(a, b, stretch)
         low, state, high = start, state_a, stretch.differs_ns
@@ -302,6 +313,10 @@ class _Diff:
             fields = (output, *compare_states(a.scene, after_a, after_b))
         else:
             after_a, after_b = one.after, other.after
+            ends = steps_a[-1].after, steps_b[-1].after
+            if reordered and ends[0] != ends[1]:
+                # After two steps that are not the same one, everything they do differs.
+                after_a, after_b = ends
             fields = compare_states(a.scene, after_a, after_b)
         parts = _odd_parts(after_a, after_b)
         if inputs is not None and inputs.time_ns == at_ns and one.kind not in ("callback", "node"):
@@ -437,10 +452,16 @@ def _joined(columns: list[Any], dtype: np.dtype[Any]) -> Any:
     return np.concatenate(columns) if columns else np.empty(0, dtype)
 
 
-def _first_lone(times_a: Any, times_b: Any, header_a: Any, header_b: Any) -> int | None:
-    """The first instant that only one of two logs with a hash an instant has."""
-    if not (header_a["hash_every"] == header_b["hash_every"] == "instant"):
-        return None
+def _every_instant(reader: LogReader) -> bool:
+    """Whether the log has a hash for each of its instants, in all of its lives."""
+    begun = reader.content(reader.record(0))
+    resumed = (reader.content(record) for record in reader.of_kind(Kind.RESUMED))
+    return all(life.get("hash_every") == "instant" for life in (begun, *resumed))
+
+
+def _first_lone(times_a: Any, times_b: Any, begin_ns: int) -> int | None:
+    """The first instant after `begin_ns` that only one of two logs with a hash an instant has."""
+    times_a, times_b = times_a[times_a > begin_ns], times_b[times_b > begin_ns]
     if not len(times_a) or not len(times_b):
         return None
     end = min(int(times_a[-1]), int(times_b[-1]))
@@ -464,11 +485,12 @@ def _odd_parts(a: Captured, b: Captured) -> tuple[str, ...]:
 
 
 def _same_group(a: InputGroup, b: InputGroup) -> bool:
-    from mainspring import state
+    return a.time_ns == b.time_ns and list(map(_row, a.inputs)) == list(map(_row, b.inputs))
 
-    return a.time_ns == b.time_ns and state.encode(
-        [[i.seq, i.kind, i.payload, i.source] for i in a.inputs]
-    ) == state.encode([[i.seq, i.kind, i.payload, i.source] for i in b.inputs])
+
+def _row(item: LoggedInput) -> bytes:
+    """An input as bytes that are the same exactly when it is."""
+    return encode([item.seq, item.kind, item.payload, item.source])
 
 
 def _last_groups(reader: LogReader, at_ns: int) -> tuple[InputGroup, ...]:
@@ -482,7 +504,9 @@ def _last_groups(reader: LogReader, at_ns: int) -> tuple[InputGroup, ...]:
 
 
 def _names(inputs: InputDifference) -> str:
-    items = [*inputs.a, *inputs.b]
-    return ", ".join(
-        dict.fromkeys(f"{item.kind} from {item.source or 'unnamed'}" for item in items)
-    )
+    """The inputs that one side has and the other has not; all of them when it is their order."""
+    in_a, in_b = set(map(_row, inputs.a)), set(map(_row, inputs.b))
+    everything = [*inputs.a, *inputs.b]
+    odd = [item for item in everything if _row(item) in in_a ^ in_b] or everything
+    # order: a, then b, as they came
+    return ", ".join(dict.fromkeys(f"{item.kind} from {item.source or 'unnamed'}" for item in odd))

@@ -55,7 +55,7 @@ class Cause(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.kind == "callback":
             return f"callback {self.name} (runner {self.runner}, phase {self.phase})"
-        if self.kind in ("build", "order"):
+        if self.kind in ("build", "order") or (self.kind == "input" and self.seq is None):
             return self.name
         return f"{self.kind} {self.name}"
 
@@ -107,7 +107,9 @@ class DiffReport(msgspec.Struct, frozen=True):
             when = "before the first instant"
             if found.time_ns >= 0:
                 when = f"at {found.time_ns / 1e9:.9f} s"
-                if not found.exact:
+                if not found.exact and found.same_ns < 0:
+                    when = f"by {found.time_ns / 1e9:.9f} s"
+                elif not found.exact:
                     when = f"between {found.same_ns / 1e9:.9f} s and {found.time_ns / 1e9:.9f} s"
             lines.append(f"differs {when}, in {found.cause}")
             lines += [f"  {field}" for field in found.fields[:10]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -53,8 +54,24 @@ class _Line(msgspec.Struct):
 
 
 def export_log(path: str | Path, target: str | Path) -> int:
-    """Write the log at `path` as text to `target`; how many records there were."""
-    with LogReader(path) as reader, _open(Path(target), "wb") as file:
+    """Write the log at `path` as text to `target`; how many records there were.
+
+    A log that turns out to be damaged leaves no text, and what was at `target` as it was."""
+    target = Path(target)
+    # Beside the target, and with its ending: that says whether it is compressed.
+    part = target.with_name(f".{os.getpid()}.{target.name}")
+    try:
+        count = _export(path, part)
+        part.replace(target)
+    except OSError as error:
+        raise LogWriteError(f"{target} cannot be written: {error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def _export(path: str | Path, target: Path) -> int:
+    with LogReader(path) as reader, _open(target, "wb") as file:
         archives = [(a, b, link.hex(), name) for a, b, link, name in reader.archives()]
         number, link = reader.head
         head = _Head(FORMAT_VERSION, number + 1, link.hex(), archives)

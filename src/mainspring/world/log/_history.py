@@ -41,7 +41,9 @@ def history(
     source: str | None = None,
     name: str | None = None,
 ) -> Iterator[HistoryEntry]:
-    """The entries of a log, filtered, in the order of time."""
+    """The entries of a log, filtered, in the order of time.
+
+    `name` is a kind of input, a skill, a callback or a reason; an intent goes by its skill too."""
     for kind in kinds:
         if kind not in KINDS:
             raise LogError(f"there is no kind {kind!r}", hint=f"known: {', '.join(KINDS)}")
@@ -73,9 +75,15 @@ def history(
             continue
         if source is not None and entry.source != source:
             continue
-        if name is not None and entry.name != name:
+        if name is not None and name not in (entry.name, _skill(entry)):
             continue
         yield entry
+
+
+def _skill(entry: HistoryEntry) -> str | None:
+    """The skill that an intent asks for."""
+    asks = entry.what == "input" and entry.name == "intent" and isinstance(entry.detail, dict)
+    return entry.detail.get("skill") if asks else None
 
 
 def _inputs(reader: LogReader, since: int | None, until: int | None) -> Iterator[HistoryEntry]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.metadata
 import importlib.util
 import inspect
 import os
@@ -42,7 +43,7 @@ class Recipe(msgspec.Struct, frozen=True):
     kind: str
     """"file", "entry", or "none" when only the caller can build it."""
     path: str = ""
-    """The settings file."""
+    """The settings file; of an entry point in a module, the folder the module was found in."""
     text: str = ""
     """The settings file's text."""
     entry: str = ""
@@ -76,10 +77,14 @@ class Recipe(msgspec.Struct, frozen=True):
         if isinstance(entry, str) and (named := _entry_point(entry)):
             where, name = named
             file = _source_of(where)
+            folder = ""
             if where.endswith(".py"):
                 where = str(Path(where).resolve())
+            elif file is not None:
+                folder = str(_import_root(where, file))
             return cls(
                 "entry",
+                folder,
                 entry=f"{where}:{name}",
                 args=list(args),
                 kwargs=keywords,
@@ -130,6 +135,9 @@ class Recipe(msgspec.Struct, frozen=True):
             return load_scene(Path(file.name))
 
     def _from_entry(self) -> Any:
+        top = self.entry.partition(":")[0].partition(".")[0]
+        if self.path and importlib.util.find_spec(top) is None:
+            sys.path.append(self.path)  # where it was when the run was recorded
         # The same way `mainspring run` finds it, so that classes have the module names they had.
         found = import_entry(self.entry)
         if isinstance(found, Scene):
@@ -174,14 +182,23 @@ def code_digests(scene: Any) -> dict[str, str]:
     return digests
 
 
+# Distributions that compute a part of the state, by the module that shows they are in use.
+_SOLVERS = {"mujoco": "mujoco", "rapier3d": "rapier3d", "culverin": "culverin", "Box2D": "box2d"}
+
+
 def versions() -> dict[str, str]:
-    """The versions of everything whose arithmetic a run depends on."""
-    return {
+    """The versions of everything whose arithmetic a run depends on, the solvers in use included."""
+    found = {
         "mainspring": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "msgspec": msgspec.__version__,
     }
+    for module, distribution in _SOLVERS.items():
+        if module in sys.modules:
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                found[distribution] = importlib.metadata.version(distribution)
+    return found
 
 
 def machine() -> dict[str, Any]:
@@ -235,6 +252,12 @@ def _source_of(where: str) -> Path | None:
     raise RunRecordingError(
         f"there is no module {where!r} to build the scene from", hint='entry is "module:function"'
     )
+
+
+def _import_root(module: str, file: Path) -> Path:
+    """The folder that has to be on `sys.path` for `module`, whose source is `file`."""
+    inside = module.count(".") + (file.name == "__init__.py")
+    return file.resolve().parents[inside]
 
 
 def _file_digest(path: Path) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 
 from mainspring import state
 from mainspring._kernel.log import Tape
-from mainspring.clock import CallbackError, Input
+from mainspring.clock import CallbackError, Input, Time, time_ns
 from mainspring.errors import MainspringError, StateError
 from mainspring.world.log._cadence import Cadence, Every
 from mainspring.world.log._errors import RunRecordingError
@@ -55,6 +55,7 @@ def record(
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     page_size: int = PAGE_SIZE,
+    until: Time | None = None,
     recipe: Recipe | None = None,
     parent: Mapping[str, Any] | None = None,
 ) -> RunRecorder:
@@ -66,11 +67,14 @@ def record(
     - `keep_snapshots_bytes`: older snapshots are thinned out beyond this size; None keeps all.
     - `entry`, `args`, `kwargs`: how the scene is built again: a settings file, a function at
       the top of a module, or "module:function". A scene from `load_scene` knows its own.
+    - `until`: how far the run is meant to go. It does not end it; `mainspring resume` goes on to
+      there when it is given no time of its own.
     - `recipe`, `parent`: what a fork passes on of the run it came from.
     """
     _check_recordable(scene)
     # Everything that may be refused is looked at before there is a file.
     cadence, retention = Cadence(hash_every, snapshot_every), Retention(keep_snapshots_bytes)
+    until_ns = None if until is None else time_ns(until)
     scene.start()
     captured = check_saveable(scene)
     recipe = recipe or Recipe.of(scene, entry, args, kwargs)
@@ -89,6 +93,7 @@ def record(
         "durability": durability,
         "hash_every": str(hash_every),
         "snapshot_every": str(snapshot_every),
+        "until_ns": until_ns,
         "parent": dict(parent) if parent else None,
     }
     at_ns = clock._kernel.last_instant
@@ -104,7 +109,7 @@ def record(
         initial=initial,
         page_size=page_size,
     )
-    recorder = RunRecorder(scene, writer, position, cadence, retention)
+    recorder = RunRecorder(scene, writer, position, cadence, retention, until_ns)
     recorder._begin()
     return recorder
 
@@ -162,8 +167,11 @@ class RunRecorder:
         position: Position,
         cadence: Cadence,
         retention: Retention,
+        until_ns: int | None,
     ) -> None:
         self.scene = scene
+        self.until_ns = until_ns
+        """How far the run is meant to go, where that was said."""
         self.path = writer.path
         self.writer = writer
         self.closed = False
@@ -270,8 +278,7 @@ class RunRecorder:
         self.outcome(outcome.seq, plain)
 
     def _look(self, time_ns: int) -> None:
-        if self.writer.failure is not None:
-            raise self.writer.failure
+        self.writer.throttle()
         began_ns = time.thread_time_ns()
         hashing = self._cadence.wants_hash(time_ns)
         snapshot = self._cadence.wants_snapshot(time_ns)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mainspring.clock import CallbackError, Time, time_ns
+from mainspring.clock import CallbackError, Time, format_ns, time_ns
 from mainspring.world.log._errors import LogError
 from mainspring.world.log._format import Kind
 from mainspring.world.log._player import Player
@@ -68,6 +68,10 @@ class ReplayReport(msgspec.Struct, frozen=True):
         return (self.end_ns - self.start_ns) / max(self.wall_ns, 1)
 
     def __str__(self) -> str:
+        if self.identical and not self.hashes:
+            return (
+                f"nothing to compare: the log has no hash in the {self.instants} instants that ran"
+            )
         if self.identical:
             return (
                 f"identical: {self.instants} instants, {self.inputs} inputs, "
@@ -97,6 +101,14 @@ def replay(
         return _Replay(reader, build).run(until, from_snapshot, progress)
 
 
+def not_in_run(path: Path, ns: int, start_ns: int, end_ns: int) -> LogError:
+    """What to say about a time that a run does not have."""
+    return LogError(
+        f"{format_ns(ns)} is not in {path}",
+        hint=f"the run goes from {format_ns(start_ns)} to {format_ns(end_ns)}",
+    )
+
+
 def build_scene(
     reader: LogReader, build: Build | None, *, watchers: bool = False
 ) -> tuple[Any, list[str]]:
@@ -121,9 +133,9 @@ def build_scene(
                 scene.remove(subsystem)
     now = versions()
     changes += [
-        f"{name} was {then[name]} and is {now.get(name)}"
+        f"{name} was {then[name]} and is {now[name]}"
         for name in then
-        if now.get(name) != then[name]
+        if now.get(name, then[name]) != then[name]
     ]
     return scene, changes
 
@@ -201,6 +213,8 @@ class _Replay:
         self, until: Time | None, from_snapshot: Time | None, progress: Progress | None
     ) -> ReplayReport:
         began = time.perf_counter_ns()
+        until_ns = None if until is None else self._within(until)
+        snapshot_ns = None if from_snapshot is None else self._within(from_snapshot)
         player = Player(self.scene, self.reader)
         player.on_group = self._count
         clock = self.scene.time
@@ -208,11 +222,11 @@ class _Replay:
         mismatch: HashMismatch | None = None
         checker: HashChecker | None = None
         try:
-            mismatch = self._begin(player, from_snapshot)
+            mismatch = self._begin(player, snapshot_ns)
             start_ns, first = clock.now, clock.instants
             end_ns = self._end_ns()
-            if until is not None:
-                end_ns = min(end_ns, time_ns(until))
+            if until_ns is not None:
+                end_ns = min(end_ns, until_ns)
             if mismatch is None:
                 checker = HashChecker(self.scene, self.reader, player.last_instant)
                 error = self._play(player, checker, start_ns, end_ns, progress)
@@ -246,14 +260,22 @@ class _Replay:
     def _count(self, group: Any) -> None:
         self.inputs += len(group.inputs)
 
-    def _begin(self, player: Player, from_snapshot: Time | None) -> HashMismatch | None:
+    def _within(self, time: Time) -> int:
+        """A time of the run in nanoseconds; an error that says from when to when it goes."""
+        ns = time_ns(time)
+        start_ns = int(self.reader.content(self.reader.record(0))["start_ns"])
+        if not start_ns <= ns <= self._end_ns():
+            raise not_in_run(self.reader.path, ns, start_ns, self._end_ns())
+        return ns
+
+    def _begin(self, player: Player, snapshot_ns: int | None) -> HashMismatch | None:
         """Bring the scene to where the replay begins; the built scene must be the logged one."""
         first = next(self.reader.of_kind(Kind.SNAPSHOT), None)
         if first is None:
             raise LogError(f"{self.reader.path} holds no snapshot of the beginning")
         header = self.reader.content(self.reader.record(0))
-        if from_snapshot is not None:
-            player.restore_before(time_ns(from_snapshot) + 1)
+        if snapshot_ns is not None:
+            player.restore_before(snapshot_ns + 1)
             return None
         carries_code = any(getattr(p, "carries_code", False) for p in self.scene.parts.values())
         if header["parent"] or first.last_ns >= 0 or first.body is None or carries_code:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mainspring import state
 from mainspring.clock import Input
-from mainspring.world.log._cadence import Cadence, Every
+from mainspring.world.log._cadence import Cadence, Every, parse_every
+from mainspring.world.log._claim import check_unclaimed
 from mainspring.world.log._errors import LogError, RunRecordingError
 from mainspring.world.log._format import Kind, Row
 from mainspring.world.log._player import Player
@@ -36,12 +37,15 @@ def resume(
     *,
     build: Build | None = None,
     durability: Durability | None = None,
-    hash_every: Every = "auto",
-    snapshot_every: Every = "auto",
+    hash_every: Every | Literal["as before"] = "as before",
+    snapshot_every: Every | Literal["as before"] = "as before",
     keep_snapshots_bytes: int | None = 256 * 2**20,
 ) -> RunRecorder:
-    """Bring the run in the log at `path` back and go on recording it; `recorder.scene` is it."""
+    """Bring the run in the log at `path` back and go on recording it; `recorder.scene` is it.
+
+    What is not given is as it was when the recording began, the time mode included."""
     path = Path(path)
+    check_unclaimed(path)
     with LogReader(path) as reader:
         revived = _bring_back(reader, build)
     scene = revived.scene
@@ -49,16 +53,24 @@ def resume(
     position = position_of(scene)
     writer = LogWriter(
         path,
-        durability=durability or revived.durability,
+        durability=durability or revived.header["durability"],
         position_ns=position,
         tail=revived.tail,
     )
     retention = Retention(keep_snapshots_bytes)
     retention.adopt(revived.snapshots)
-    recorder = RunRecorder(scene, writer, position, Cadence(hash_every, snapshot_every), retention)
+    if hash_every == "as before":
+        hash_every = parse_every(revived.header["hash_every"])
+    if snapshot_every == "as before":
+        snapshot_every = parse_every(revived.header["snapshot_every"])
+    cadence = Cadence(hash_every, snapshot_every)
+    until_ns = revived.header.get("until_ns")
+    recorder = RunRecorder(scene, writer, position, cadence, retention, until_ns)
     last_ns = scene.time._kernel.last_instant
     note = {
         "at_ns": scene.time.now,
+        "hash_every": str(hash_every),
+        "snapshot_every": str(snapshot_every),
         "versions": versions(),
         "machine": machine(),
         "resumed": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -79,7 +91,7 @@ class _Revived(NamedTuple):
     last_seq: int
     tail: tuple[int, bytes]
     snapshots: list[Kept]
-    durability: Durability
+    header: dict[str, Any]
 
 
 def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
@@ -88,6 +100,7 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
         raise LogError(f"{reader.path} holds no snapshot to begin from")
     for _ in reader.records(snapshot.number):
         pass  # the chain, from the snapshot on
+    header = reader.content(reader.record(0))
     scene, changes = build_scene(reader, build, watchers=True)
     player = Player(scene, reader)
     checker = None
@@ -111,10 +124,10 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
         player.own_waiting, own = [], player.own_waiting
         player.release()
     scene.time.inbox.feed(waiting)
-    header = reader.content(reader.record(0))
+    scene.time.mode = header["mode"]
     kept = [Kept(*row) for row in reader.snapshot_sizes()]
     tail = (reader.head[0] + 1, reader.head[1])
-    return _Revived(scene, own, player.last_seq, tail, kept, header["durability"])
+    return _Revived(scene, own, player.last_seq, tail, kept, header)
 
 
 def _waiting(reader: LogReader, player: Player) -> list[Input]:

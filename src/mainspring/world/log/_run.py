@@ -28,7 +28,7 @@ from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
 from mainspring.world.log._recipe import Recipe
 from mainspring.world.log._recorder import RunRecorder, record
-from mainspring.world.log._replay import Build, build_scene
+from mainspring.world.log._replay import Build, build_scene, not_in_run
 from mainspring.world.log._states import capture
 
 __all__ = ["Moment", "Run", "open_run", "play_inputs"]
@@ -50,6 +50,7 @@ class RunHeader(msgspec.Struct, frozen=True):
     machine: dict[str, Any]
     recipe: Recipe
     format: int
+    until_ns: int | None = None
     parent: dict[str, Any] | None = None
 
 
@@ -121,9 +122,22 @@ class Run:
         """The instants whose whole state is kept."""
         return self.reader.snapshot_times()
 
-    def inputs(self, start: Time | None = None, end: Time | None = None) -> Iterator[InputGroup]:
-        """The inputs by instant, in order, of the instants in [`start`, `end`)."""
-        return self.reader.inputs(*_span(start, end))
+    def inputs(
+        self, start: Time | None = None, end: Time | None = None, *, own: bool = True
+    ) -> Iterator[InputGroup]:
+        """The inputs by instant, in order, of the instants in [`start`, `end`).
+
+        Without `own` those that the simulation put itself are left out: a scene that is given the
+        others again puts them again."""
+        groups = self.reader.inputs(*_span(start, end))
+        if own:
+            yield from groups
+            return
+        left_out = {seq for _, seq in self.reader.own()}
+        for group in groups:
+            outside = [item for item in group.inputs if item.seq not in left_out]
+            if outside:
+                yield InputGroup(group.time_ns, outside)
 
     def outcomes(
         self, start: Time | None = None, end: Time | None = None
@@ -155,10 +169,7 @@ class Run:
 
     def _check(self, ns: int) -> None:
         if not self.start_ns <= ns <= self.end_ns:
-            raise LogError(
-                f"{format_ns(ns)} is not in {self.path}",
-                hint=f"the run goes from {format_ns(self.start_ns)} to {format_ns(self.end_ns)}",
-            )
+            raise not_in_run(self.path, ns, self.start_ns, self.end_ns)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}, {format_ns(self.start_ns)} to {format_ns(self.end_ns)})"

@@ -30,6 +30,7 @@ from typing import Any, Literal, TypeAlias
 
 from mainspring import state
 from mainspring._kernel.log import Tape
+from mainspring.world.log._claim import Claim
 from mainspring.world.log._errors import LogWriteError, RunRecordingError
 from mainspring.world.log._format import (
     GENESIS,
@@ -142,13 +143,19 @@ class LogWriter:
             self._db = db
             if initial:
                 db.execute(f"PRAGMA page_size = {page_size}")
-            db.execute("PRAGMA journal_mode = WAL")
+            (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                raise LogWriteError(
+                    f"{self.path} cannot be written: this file system has no room for shared memory",
+                    hint="record onto a local disk",
+                )
             db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}")
             if initial:
                 self._create(db, initial)
             else:
                 check_identity(db, self.path)
                 self._priors = dict(db.execute("SELECT kind, number FROM tail"))
+            self._claim = Claim(self.path)
         except sqlite3.Error as error:
             if db is not None:
                 db.close()
@@ -431,6 +438,7 @@ class LogWriter:
             pass  # somebody reads it right now; the next one to close it tidies up
         finally:
             self._db.close()
+            self._claim.release()
         if self.failure is not None:
             raise self.failure
 
