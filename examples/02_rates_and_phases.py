@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from drawing import BLUE, RED, panels, save
+
 from mainspring import Phase, Scene
 
 WORK = [
@@ -41,31 +43,39 @@ def main(out: Path = Path("out")) -> Path:
         print(f"{stamp}  {name:<11}{runner:<8} ts = {ts:.4f} s")
         last = time_ns
 
-    import matplotlib as mpl
+    return draw(out, calls)
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
 
-    colours = {"Robot": "#1f6f8b", "Capture": "#d1495b"}
+def draw(out: Path, calls: list[tuple[int, str, str, float]]) -> Path:
+    """A column for each instant, a band for each phase; the numbers are the order of the calls."""
+    colours = {"Robot": BLUE, "Capture": RED}
+    phases = {name: phase for name, _, phase, _ in WORK}
     instants = sorted({time_ns for time_ns, *_ in calls})
-    figure, axes = plt.subplots(figsize=(9, 3.8), layout="constrained")
+    figure, panel = panels(1, 1, (11, 4.6))
+    for row in range(0, 5, 2):
+        panel.axhspan(-row - 0.5, -row + 0.5, color="#f1f3f4", zorder=0)
     for column, time_ns in enumerate(instants):
         here = [entry for entry in calls if entry[0] == time_ns]
-        for row, (_, name, runner, _) in enumerate(here):
-            axes.text(
-                column, -row, name, ha="center", va="center", color="white", fontsize=8,
-                bbox={"boxstyle": "round", "facecolor": colours[runner], "edgecolor": "none"},
+        if len({runner for _, _, runner, _ in here}) > 1:
+            panel.axvspan(column - 0.46, column + 0.46, color="#f6dfa4", alpha=0.6, zorder=1)
+        for number, (_, name, runner, _) in enumerate(here, 1):
+            phase = phases[name]
+            shared = [other for other, its in phases.items() if its == phase]
+            lower = 0.24 * (len(shared) - 1) - 0.48 * shared.index(name)
+            panel.text(
+                column, lower - int(phase), f"{number}  {name}", ha="center", va="center",
+                color="white", fontsize=8.5,
+                bbox={"boxstyle": "round,pad=0.35", "facecolor": colours[runner], "edgecolor": "none"},
             )  # fmt: skip
-    axes.set(
-        xlim=(-0.6, len(instants) - 0.4), ylim=(-len(WORK) + 0.3, 0.7), yticks=[],
-        xticks=range(len(instants)), xticklabels=[f"{t / 1e6:.3g} ms" for t in instants],
-        title="One cycle of Robot (50 Hz, blue) and Capture (30 Hz, red), each column an instant",
+    panel.set(
+        xlim=(-0.55, len(instants) - 0.45), ylim=(-4.5, 0.5), yticks=range(0, -5, -1),
+        yticklabels=[str(phase).capitalize() for phase in Phase], xticks=range(len(instants)),
+        xticklabels=[f"{time_ns / 1e6:.3g} ms" for time_ns in instants],
     )  # fmt: skip
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "02_rates_and_phases.png"
-    figure.savefig(picture, dpi=120)
-    plt.close(figure)
-    return picture
+    panel.grid(False)
+    panel.tick_params(length=0)
+    panel.set_title("Robot, 50 Hz (blue), and Capture, 30 Hz (red); shared steps in yellow")
+    return save(figure, out, "02_rates_and_phases.png")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from drawing import BLUE, GREY, RED, panels, save
 
 from mainspring import Phase, Scene, StepContext
 from mainspring.physics import Camera, Imu, MuJoCo, Noise
@@ -22,11 +23,12 @@ from mainspring.threads import offscreen_missing
 MODEL = """
 <mujoco model="drone">
   <option timestep="0.002" integrator="implicitfast"/>
-  <visual><global offwidth="320" offheight="240"/></visual>
-  <asset><texture name="tiles" type="2d" builtin="checker" width="256" height="256"
+  <visual><headlight ambient=".35 .35 .35" diffuse=".3 .3 .3"/></visual>
+  <asset><texture name="sky" type="skybox" builtin="gradient" width="64" height="64"
+    rgb1=".45 .65 .85" rgb2=".93 .95 .97"/><texture name="tiles" type="2d" builtin="checker" width="256" height="256"
     rgb1=".82 .84 .8" rgb2=".35 .42 .4"/><material name="tiles" texture="tiles" texrepeat="12 12"/></asset>
   <worldbody>
-    <light pos="0 0 8"/>
+    <light directional="true" dir="-.4 .3 -1" diffuse=".6 .6 .6"/>
     <geom type="plane" size="8 8 .1" material="tiles"/>
     <geom type="box" size=".4 .4 .8" pos="2.5 0 .8" rgba=".8 .3 .25 1"/>
     <body name="drone" pos="0 0 1">
@@ -51,28 +53,20 @@ class Pilot:
         self.drone, self.imu = drone, imu
         self.goal = np.array([0.0, 0.0, 1.0])
         self.path: list[list[float]] = []
+        self.goals: list[Any] = []
         self.shake: list[float] = []
 
     def fly(self, context: StepContext) -> None:
         """500 times a second: tilt from the error of place, torque from tilt and gyro."""
         if not self.imu.valid:
             return
-        row = self.drone.row("drone")
-        position, rotation = (part[row] for part in self.drone.poses())
-        velocity = self.drone.velocities()[0][row]
-        w, x, y, z = rotation
-        up = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
+        position, turn = self.drone.frame("drone")
+        velocity, _ = self.drone.velocity("drone")
+        up = turn[:, 2]
         wanted = 2.5 * (self.goal - position) - 2.6 * velocity + (0.0, 0.0, GRAVITY)
         wanted[:2] = np.clip(wanted[:2], -3.0, 3.0)
         thrust = float(np.clip(MASS_KG * wanted @ up, 0.0, 20.0))
         lean = np.cross(up, wanted / np.linalg.norm(wanted))
-        turn = np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
         torque = 1.2 * lean - 0.12 * (turn @ self.imu.angular_rate)
         self.drone.apply_force("drone", thrust * up, torque)
         self.path.append([context.time / 1e9, *position])
@@ -82,6 +76,7 @@ class Pilot:
         """Ten times a second: the next point of a climbing circle."""
         t = context.time / 1e9
         self.goal = np.array([1.2 * np.sin(0.9 * t), 1.2 * (1 - np.cos(0.9 * t)), 1.0 + 0.15 * t])
+        self.goals.append(self.goal)
 
 
 def main(out: Path = Path("out"), seconds: float = 6.0) -> Path:
@@ -96,7 +91,7 @@ def main(out: Path = Path("out"), seconds: float = 6.0) -> Path:
     missing = offscreen_missing()
     if missing is None:
         camera = scene.add(
-            Camera(camera="nose", width=320, height=240, latency_s=0.08), runner="Camera"
+            Camera(camera="nose", width=480, height=360, latency_s=0.08), runner="Camera"
         )
     else:
         print(f"no camera: {missing}")
@@ -107,29 +102,24 @@ def main(out: Path = Path("out"), seconds: float = 6.0) -> Path:
 
     path = np.array(pilot.path)
     print(f"flew to {np.round(path[-1, 1:], 2)}; the last frame was taken {age_ms:.0f} ms ago")
-    return draw(out, path, np.array(pilot.shake), frame)
+    return draw(out, path, np.array(pilot.goals), np.array(pilot.shake), frame)
 
 
-def draw(out: Path, path: Any, shake: Any, frame: Any) -> Path:
+def draw(out: Path, path: Any, goals: Any, shake: Any, frame: Any) -> Path:
     """Three panels."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
-    panels[0].plot(path[:, 1], path[:, 2], color="#1f6f8b")
-    panels[0].set(xlabel="x (m)", ylabel="y (m)", title="Path from above", aspect="equal")
-    panels[1].plot(path[:, 0], shake, color="#444444", linewidth=0.6)
-    panels[1].set(xlabel="time (s)", ylabel="m/s²", title="Specific force, 500 Hz")
+    figure, (left, middle, right) = panels(1, 3, (13, 3.9), width_ratios=(1, 1.25, 1.35))
+    left.plot(goals[:, 0], goals[:, 1], ".", color=RED, label="goals, 10 Hz")
+    left.plot(path[:, 1], path[:, 2], color=BLUE, label="flown")
+    left.set(xlabel="x (m)", ylabel="y (m)", title="From above", aspect="equal", ylim=(-0.9, 2.6))
+    left.legend(loc="lower center", ncols=2, fontsize=8.5, columnspacing=1.0)
+    middle.plot(path[1:, 0], shake[1:], color=GREY, linewidth=0.6)
+    middle.set(xlabel="time (s)", ylabel="specific force (m/s²)", ylim=(9.5, 10.3))
+    middle.set_title("Inertial unit, 500 Hz, with noise")
     if frame is not None:
-        panels[2].imshow(frame)
-    panels[2].set(title="Camera, 2 Hz", xticks=[], yticks=[])
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "03_drone.png"
-    figure.savefig(picture, dpi=120)
-    plt.close(figure)
-    return picture
+        right.imshow(frame)
+    right.set(title="Nose camera, 2 Hz, 80 ms late", xticks=[], yticks=[])
+    right.grid(False)
+    return save(figure, out, "03_drone.png")
 
 
 if __name__ == "__main__":

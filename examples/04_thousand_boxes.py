@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from drawing import boxes, panels, save
 
 from mainspring import Scene
 from mainspring.physics import Body, Jolt, Model, Rapier, Solver
@@ -58,32 +59,20 @@ def main(out: Path = Path("out"), side: int = 10, seconds: float = 4.0) -> Path:
             continue
         solver, cost, hashed = drop(engine, side, seconds)
         _, _, again = drop(engine, side, seconds)
-        ends[engine] = (solver.poses()[0][1:], cost)
+        ends[engine] = (solver.poses(), cost)
         same = "the same bits twice" if hashed == again else "DIFFERENT the second time"
         print(f"{engine}: {len(solver.bodies)} bodies, {cost:.2f} ms a step, {same}")
 
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(
-        1, len(ends), figsize=(5 * len(ends), 4.4), sharex=True, sharey=True, layout="constrained",
-        squeeze=False,
-    )  # fmt: skip
-    for panel, (engine, (position, cost)) in zip(axes[0], ends.items(), strict=True):
-        order = np.argsort(position[:, 2])
-        dots = panel.scatter(
-            position[order, 0], position[order, 1], c=position[order, 2], s=12, cmap="viridis"
-        )
-        panel.set(title=f"{engine}: {cost:.2f} ms a step", xlabel="x (m)", aspect="equal")
-    axes[0][0].set(ylabel="y (m)")
-    figure.colorbar(dots, ax=axes[0].tolist(), label="height (m)")
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "04_thousand_boxes.png"
-    figure.savefig(picture, dpi=120)
-    plt.close(figure)
-    return picture
+    figure, row = panels(
+        1, len(ends), (6 * len(ends), 4.6), squeeze=False, sharex=True, sharey=True
+    )
+    for panel, (engine, ((position, rotation), cost)) in zip(row[0], ends.items(), strict=True):
+        layer = np.arange(len(position) - 1) // (side * side) / max(side - 1, 1)
+        first, last = np.array([0.12, 0.44, 0.55]), np.array([0.96, 0.72, 0.32])
+        colours = first + layer[:, None] * (last - first)
+        boxes(panel, position[1:], rotation[1:], 0.25, colours)
+        panel.set_title(f"{engine}: {side**3} boxes, {cost:.1f} ms a step of 1/60 s")
+    return save(figure, out, "04_thousand_boxes.png")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from drawing import BLUE, GREY, RED, SAND, panels, save
+
 from mainspring import Input, Scene, Script
 from mainspring.physics import Body, Box2D, Model
 
@@ -74,51 +76,54 @@ def main(out: Path = Path("out"), frames: int = 240) -> Path:
     field = scene.add(Box2D(FIELD), runner="Game")
     game = scene.add(Game())
     scene.start()
-    skipped_ns, trail = 0, []
+    skipped_ns, trails = 0, [[]]
     for frame in range(frames):
         if frame in (20, 100, 170):
             scene.inbox.put("throw", [[14.0, 3.0 + frame / 60, 0.0]], source="player")
+            trails.append([])
         late = frame % 10 == 9
         report = scene.frame(400_000_000 if late else FRAME_NS)
         skipped_ns += report.skipped_ns
-        trail.append(field.poses()[0][field.row("ball"), :2].tolist())
+        trails[-1].append([*field.pose("ball")[0][:2].tolist(), late])
     print(
         f"{game.throws} throws, {game.down} of {len(BLOCKS)} blocks down; "
         f"simulated {scene.time.now / 1e9:.2f} s, skipped {skipped_ns / 1e9:.2f} s"
     )
-    return draw(out, field, trail)
+    return draw(out, field, trails[1:])
 
 
-def draw(out: Path, field: Box2D, trail: list[Any]) -> Path:
-    """The field as it lies, and where the ball was."""
-    import matplotlib as mpl
+def draw(out: Path, field: Box2D, trails: list[Any]) -> Path:
+    """The field as it lies, and where the ball was frame by frame."""
+    from matplotlib.patches import Circle, Rectangle
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-    from matplotlib.patches import Rectangle
-
-    figure, axes = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    figure, panel = panels(1, 1, (11, 4.2))
     position, angles = field.poses()[0], field.angles()
     for row, body in enumerate(FIELD.bodies):
         x, y = position[row, :2]
         if body.shape == "sphere":
-            axes.add_patch(plt.Circle((x, y), body.size[0], color="#d1495b"))
+            panel.add_patch(Circle((x, y), body.size[0], color=RED, zorder=3))
             continue
         half = body.size
-        colour = "#b9b4a5" if body.name == "ground" else "#1f6f8b"
-        axes.add_patch(
+        panel.add_patch(
             Rectangle(
-                (x - half[0], y - half[1]), 2 * half[0], 2 * half[1], angle=float(angles[row]) * 57.2958,
-                rotation_point="center", color=colour, linewidth=0,
+                (x - half[0], y - half[1]), 2 * half[0], 2 * half[1],
+                angle=float(angles[row]) * 57.2958, rotation_point="center", linewidth=0.8,
+                facecolor=SAND if body.name == "ground" else BLUE, edgecolor="white", zorder=2,
             )
         )  # fmt: skip
-    axes.plot(*zip(*trail, strict=True), ".", markersize=2, color="#d1495b", alpha=0.6)
-    axes.set(xlim=(-4, 16), ylim=(-0.6, 6), aspect="equal", title="After the last throw")
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "05_game.png"
-    figure.savefig(picture, dpi=120)
-    plt.close(figure)
-    return picture
+    for number, trail in enumerate(trails, 1):
+        x, y, late = zip(*trail[:40], strict=True)
+        label = {"label": "the ball, frame by frame"} if number == 1 else {}
+        panel.plot(x, y, "o", markersize=3, color=RED, alpha=0.5, zorder=1, **label)
+        jumps = [k for k in range(1, len(x)) if late[k]]
+        label = {"label": "a late frame: 250 ms at once, the rest skipped"} if number == 1 else {}
+        for k in jumps[:1]:
+            panel.plot(x[k - 1 : k + 1], y[k - 1 : k + 1], ":", color=GREY, zorder=1, **label)
+    panel.set(xlim=(-4, 14), ylim=(-0.5, 5.5), aspect="equal", xlabel="metres", ylabel="metres")
+    panel.set_title(f"A tower after {len(trails)} throws")
+    panel.grid(False)
+    panel.legend(loc="upper left")
+    return save(figure, out, "05_game.png")
 
 
 if __name__ == "__main__":

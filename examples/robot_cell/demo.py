@@ -1,8 +1,8 @@
 """Run the robot cell, record it, replay the record, and draw what happened.
 
 Everything goes into one folder: the log (`run.world`), the recording (`run.mcap`, for Foxglove,
-Lichtblick, PlotJuggler or the `mcap` tool), two pictures, and a trace of the schedule
-(`trace.json` for ui.perfetto.dev, `where_time_went.svg` for a look).
+Lichtblick, PlotJuggler or the `mcap` tool), two plots and, where there is OpenGL, a picture of the
+cell, and a trace of the schedule (`trace.json` for ui.perfetto.dev, `where_time_went.svg` for a look).
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from examples.robot_cell import pictures
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mainspring.capture import Recorder, Recording, Trace
@@ -22,7 +23,7 @@ from mainspring.scene import Scene, load_scene
 from mainspring.world.log import ReplayReport, record, replay
 
 HERE = Path(__file__).parent
-SLICE_S = 0.1
+SLICE_NS = 100_000_000
 
 
 def build() -> Scene:
@@ -56,19 +57,16 @@ def with_recorder(scene: Scene, path: Path) -> Recorder:
     return recorder
 
 
-def run(seconds: float, out: Path, tell: Callable[[float], None]) -> tuple[Scene, Trace, float]:
-    """Run, record and trace; the scene, the trace, and the wall time it took."""
+def run(total_ns: int, out: Path, tell: Callable[[int], None]) -> tuple[Scene, Trace, float]:
+    """Run, record and trace; the scene, the trace, and the wall time in seconds that it took."""
     scene = build()
     with_recorder(scene, out / "run.mcap")
     log = record(scene, out / "run.world", hash_every=0.1, entry=HERE / "scene.toml")
     with log, Trace(scene) as trace:
         began = time.perf_counter()
-        done = 0.0
-        while done < seconds - 1e-9:
-            piece = min(SLICE_S, seconds - done)
-            scene.advance(seconds=piece)
-            done += piece
-            tell(done)
+        while scene.time.now < total_ns:
+            scene.advance(ns=min(SLICE_NS, total_ns - scene.time.now))
+            tell(scene.time.now)
         wall_s = time.perf_counter() - began
     scene.stop()
     return scene, trace, wall_s
@@ -102,62 +100,6 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
     return table
 
 
-def draw(trace: Trace, out: Path) -> list[Path]:
-    """The tracking error, and the timeline."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    with Recording(out / "run.mcap") as recording:
-        error, near = recording.read("/tool/error"), recording.read("/cell/nearest")
-        smooth = recording.read("/cell/smoothed")
-        alarm = recording.read("/cell/alarm")
-    figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
-    above.plot(error.times_ns / 1e9, 1e3 * error["value"], color="#1f6f8b")
-    above.set(ylabel="tool to target (mm)", title="Tracking error", ylim=(0, None))
-    below.plot(near.times_ns / 1e9, near["value"], color="#444444", label="nearest")
-    below.plot(smooth.times_ns / 1e9, smooth["value"], "--", color="#888888", label="smoothed")
-    raised = alarm["value"] > 0
-    below.fill_between(
-        alarm.times_ns / 1e9, 0, 1, where=raised, step="mid", color="#d1495b", alpha=0.35,
-        transform=below.get_xaxis_transform(), label="alarm",
-    )  # fmt: skip
-    below.set(xlabel="time (s)", ylabel="metres")
-    below.legend(loc="upper right")
-    first = out / "tracking.png"
-    figure.savefig(first, dpi=130)
-    plt.close(figure)
-
-    # Who stepped when: every span of a callback tells its runner and its instant.
-    steps: dict[str, set[int]] = {}
-    for span in trace.spans:
-        if span.runner:
-            steps.setdefault(span.runner, set()).add(span.sim_ns)
-    figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5), layout="constrained")
-    shown_ns = 200_000_000
-    for row, times in enumerate(steps.values()):
-        at = np.array(sorted(t for t in times if t <= shown_ns)) / 1e6
-        above.plot(at, np.full(len(at), row), "|", markersize=14, color="#1f6f8b")
-    for at_ns in sorted(set.intersection(*steps.values())):
-        if at_ns <= shown_ns:
-            above.axvline(at_ns / 1e6, color="#d1495b", alpha=0.5, linewidth=1)
-    above.set(
-        yticks=range(len(steps)), yticklabels=list(steps), xlabel="sim time (ms)",
-        title="The timeline: 200 ms; at the red lines all rates meet",
-    )  # fmt: skip
-    below.plot(
-        [instant.sim_ns / 1e9 for instant in trace.instants],
-        [(instant.end_ns - instant.begin_ns) / 1e3 for instant in trace.instants],
-        ".", markersize=2, color="#444444",
-    )  # fmt: skip
-    below.set(xlabel="sim time (s)", ylabel="instant took (µs)", yscale="log")
-    second = out / "timeline.png"
-    figure.savefig(second, dpi=130)
-    plt.close(figure)
-    return [first, second]
-
-
 def main(arguments: list[str] | None = None) -> int:
     """The demo."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -174,22 +116,31 @@ def main(arguments: list[str] | None = None) -> int:
         BarColumn(40),
         TextColumn("{task.percentage:>3.0f} %"),
     ]
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task("running", total=options.seconds)
+    total_ns = round(options.seconds * 1e9)
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        running = progress.add_task("running", total=total_ns)
         scene, trace, wall_s = run(
-            options.seconds, out, lambda done: progress.update(task, completed=done)
+            total_ns, out, lambda done_ns: progress.update(running, completed=done_ns)
         )
-        again = progress.add_task("replay", total=options.seconds)
-
-        def told(done_ns: int, total_ns: int) -> None:
-            progress.update(again, completed=done_ns / 1e9, total=total_ns / 1e9)
-
-        report = replay(out / "run.world", progress=told)
-        progress.update(again, completed=options.seconds, total=options.seconds)
+        again = progress.add_task("replay", total=total_ns)
+        report = replay(
+            out / "run.world",
+            progress=lambda done_ns, _: progress.update(again, completed=done_ns),
+        )
+        progress.update(again, completed=total_ns)
+        drawing = progress.add_task("drawing", total=3)
+        rates = {one.name: str(one.rate.as_written()) for one in scene.time.runners}
+        drawn = []
+        for draw in (
+            lambda: pictures.tracking(out),
+            lambda: pictures.timeline(trace, rates, out),
+            lambda: pictures.cell(out),
+        ):
+            drawn.append(draw())
+            progress.advance(drawing)
     console.print(tables(scene, report, out, wall_s, options.seconds))
-    pictures = draw(trace, out)
     trace.save(out / "trace.json")  # for ui.perfetto.dev
     trace.save(out / "where_time_went.svg")
     console.print("replay:", "[bold green]identical" if report.identical else f"[red]{report}")
-    console.print("look at", ", ".join(str(path) for path in pictures))
+    console.print("look at", ", ".join(str(path) for path in drawn if path is not None))
     return 0 if report.identical else 1

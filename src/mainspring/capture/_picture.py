@@ -110,7 +110,9 @@ class Picture:
         except ImportError:
             raise MissingExtraError("drawing PNG pictures", "capture") from None
         dpi = 100
-        figure = Figure(figsize=(self.width / dpi, self.height / dpi), dpi=dpi, facecolor="white")
+        size = (self.width / dpi, self.height / dpi)
+        figure = Figure(figsize=size, dpi=dpi, facecolor="white")
+        figure.set_layout_engine("none")  # whatever the user's own settings are
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_xlim(0, self.width)

@@ -334,7 +334,8 @@ class Solver(Subsystem, ABC):
     def events(self) -> list[ContactEvent]:
         """Which bodies began and ended touching since the last call, in the order of rows.
 
-        A touch that begins and ends between two calls is not seen.
+        A touch that begins and ends between two calls is not seen, and a bounce may last no longer
+        than an engine step: who needs every touch asks after every one, and lets substeps be.
         """
         now = self._touching()
         changed = [(pair, True) for pair in now - self._touched]
