@@ -208,9 +208,11 @@ def _inputs(
     for p in signature.open:
         value = given[p.name]
         if p.kind == "any" and isinstance(value, (list, tuple, dict)):
-            parts = value if p.star == 2 else dict(enumerate(value)) if p.star else {p.name: value}
+            given_as: dict[Any, Any] = {p.name: value}
+            if p.star:
+                given_as = value if isinstance(value, dict) else dict(enumerate(value))
             found = {}
-            for key, one in parts.items():
+            for key, one in given_as.items():
                 if isinstance(one, list) and (p.star or p.name in explicit):
                     one, n = _source(str(key), one, types.get(p.name), bindings)
                     length = max(length, n)
