@@ -161,7 +161,7 @@ def mainspring(*arguments: object, folder: Path, code: int = 0) -> str:
 def yard(tmp_path: Path) -> Path:
     """A folder with a module of its own: two skills, and somebody who may use one of them."""
     (tmp_path / "yard").mkdir()
-    (tmp_path / "yard" / "plant.py").write_text(
+    (tmp_path / "yard" / "depot.py").write_text(
         """
 from mainspring import Scene
 from mainspring.world import Entity, World
@@ -189,7 +189,7 @@ def test_a_killed_run_goes_on_to_where_it_was_meant_to_go(yard: Path, tmp_path: 
     further. The module is found from its folder, and from elsewhere by what the log says."""
     fast = ("--mode", "SIM_HIGH_PERFORMANCE")
     mainspring(
-        "run", "plant:build", "-s", "2", *fast, "--log", "run.world", "--hash-every", "instant",
+        "run", "depot:build", "-s", "2", *fast, "--log", "run.world", "--hash-every", "instant",
         "--snapshot-every", "500ms", "--durability", "instant", folder=yard,
     )  # fmt: skip
     with LogReader(yard / "run.world") as reader:
@@ -209,7 +209,7 @@ def test_a_killed_run_goes_on_to_where_it_was_meant_to_go(yard: Path, tmp_path: 
     assert "come to its end" in mainspring("resume", yard / "run.world", folder=tmp_path)
     assert "identical: 140 instants" in mainspring("replay", "yard/run.world", folder=tmp_path)
     assert "no module" not in mainspring("verify", "yard/run.world", folder=tmp_path)
-    told = mainspring("run", "plant:build", "--log", "x", "--hash-every", "8x", folder=yard, code=2)
+    told = mainspring("run", "depot:build", "--log", "x", "--hash-every", "8x", folder=yard, code=2)
     assert "'8x' is not a time" in told
     assert not (yard / "x").exists()
 
@@ -218,15 +218,15 @@ def test_a_fork_takes_inputs_that_were_edited(yard: Path) -> None:
     """Out with `log --format jsonl`, changed in an editor, back in with `open --fork --inputs`."""
     sys.path.insert(0, str(yard))
     try:
-        import plant
+        import depot
     finally:
         sys.path.remove(str(yard))
-    scene = plant.build()
-    with record(scene, yard / "run.world", entry="plant:build"):
+    scene = depot.build()
+    with record(scene, yard / "run.world", entry="depot:build"):
         for k in range(10):
             scene.world.submit("ann" if k % 2 else "bob", "push", {"crate": "ent_1", "by": 1.0})
             scene.advance(0.1)
-    del sys.modules["plant"]
+    del sys.modules["depot"]
     told = mainspring(
         "log", "run.world", "--name", "push", "--from", "0.1", "--to", "0.3", folder=yard
     )
