@@ -16,7 +16,14 @@ from capture_helpers import read_with_mcap, record_demo
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from mainspring.capture import CaptureError, ChannelError, McapWriter, Recording, convert
+from mainspring.capture import (
+    CaptureError,
+    ChannelError,
+    McapWriter,
+    Recording,
+    RecordingFormatError,
+    convert,
+)
 from mainspring.capture._table import column_name, parse_column
 
 
@@ -275,3 +282,136 @@ def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "bad.csv", "bad.parquet", "run.mcap", "x.csv",
     ]  # fmt: skip
+
+
+def csv_messages(tmp_path: Path, text: str) -> list[tuple[str, int, Any]]:
+    (tmp_path / "own.csv").write_bytes(text.encode())
+    convert(tmp_path / "own.csv", tmp_path / "own.mcap", overwrite=True)
+    return read_with_mcap(tmp_path / "own.mcap")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\ufefftime_ns,a\r\n0,1\r\n\r\n5,2", [("/own", 0, {"a": 1}), ("/own", 5, {"a": 2})]),
+        ("time,a\n0.5,x\n", [("/own", 500_000_000, {"a": "x"})]),
+        ("time_ns,a,b\n0,,2\n1,,\n", [("/own", 0, {"b": 2})]),
+        ("time_ns,v[0],v[1],v[2]\n0,1,,3\n", [("/own", 0, {"v": [1, None, 3]})]),
+        ("time_ns,imu.gyro.x,imu.ok\n7,1.5,true\n", [("imu", 7, {"gyro": {"x": 1.5}, "ok": True})]),
+        ("time_ns,/a.n\n0,null\n", [("/a", 0, {"n": None})]),
+    ],
+)
+def test_every_cell_of_a_foreign_table_goes_into_a_message(
+    tmp_path: Path, text: str, expected: list[Any]
+) -> None:
+    assert csv_messages(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("time_ns,a,a\n0,1,2\n", "'a' and 'a' are the same field"),
+        ("time_ns,/x.a.b,/x.a\n0,1,2\n", r"'/x\.a\.b' and '/x\.a' are the same"),
+        ("time_ns,/x.a,/x.a[0]\n0,1,2\n", r"'/x\.a' and '/x\.a\[0\]' are the same"),
+        ("time_ns,a\n99999999999999999999,1\n", "line 2: .* no time that a recording can hold"),
+        ("time_ns,a\n-5,1\n", "line 2: -5 is no time"),
+        ("time_ns,a\nsoon,1\n", "line 2: 'soon' is no time"),
+        ("a\n1\n", "no column of times"),
+        ("", "no column of times"),
+    ],
+)
+def test_a_table_that_says_two_things_is_refused(tmp_path: Path, text: str, error: str) -> None:
+    with pytest.raises(RecordingFormatError, match=error):
+        csv_messages(tmp_path, text)
+    assert not list(tmp_path.glob("*.mcap*"))
+    (tmp_path / "latin.csv").write_bytes(b"time_ns,a\n0,\xff\n")
+    with pytest.raises(RecordingFormatError, match=r"latin\.csv line .*decode"):
+        convert(tmp_path / "latin.csv", tmp_path / "latin.mcap")
+
+
+@pytest.mark.parametrize(
+    ("times", "error"), [([0, None], "None"), (["x", "y"], "'x'"), ([math.nan, 1.0], "nan")]
+)
+def test_times_of_a_foreign_parquet_are_times(tmp_path: Path, times: list[Any], error: str) -> None:
+    import pyarrow
+
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pyarrow.table({"time": times, "a": [math.nan, None]}), path)
+    with pytest.raises(RecordingFormatError, match=f"column 'time': {error} is no time"):
+        convert(path, tmp_path / "own.mcap")
+    parquet.write_table(pyarrow.table({"time": [0.0, 1.0], "a": [math.nan, None]}), path)
+    convert(path, tmp_path / "own.mcap")
+    assert read_with_mcap(tmp_path / "own.mcap") == [("/own", 0, {"a": "NaN"})]
+
+
+@pytest.mark.parametrize("message", [{"n": None}, {"a": 1, "n": None}, [1, [2]], "text", {}])
+@pytest.mark.parametrize("topic", ["plain", "/slash", "with.dot"])
+@pytest.mark.parametrize("target", ["t.csv", "t.parquet"])
+def test_any_topic_and_shape_comes_back(
+    tmp_path: Path, message: Any, topic: str, target: str
+) -> None:
+    """Also a topic without a slash whose messages are one column, and fields that are null."""
+    value = message if isinstance(message, dict) else {"value": message}
+    with McapWriter(tmp_path / "in.mcap") as writer:
+        writer.message(writer.channel(topic), 5, json.dumps(value).encode())
+    convert(tmp_path / "in.mcap", tmp_path / target)
+    convert(tmp_path / target, tmp_path / "out.mcap")
+    assert read_with_mcap(tmp_path / "out.mcap") == [(topic, 5, value)]
+
+
+def test_parquet_keeps_what_the_file_says_of_itself(tmp_path: Path) -> None:
+    record_demo(tmp_path / "run.mcap")
+    for target in ("t.parquet", "folder"):
+        convert(tmp_path / "run.mcap", tmp_path / target)
+        convert(tmp_path / target, tmp_path / "back.mcap", overwrite=True)
+        with Recording(tmp_path / "back.mcap") as recording:
+            assert recording.metadata == {"mainspring": {"scene": "scene", "seed": "7"}}
+    whole = (tmp_path / "run.mcap").read_bytes()
+    (tmp_path / "cut.mcap").write_bytes(whole[: len(whole) // 2])
+    with Recording(tmp_path / "cut.mcap") as recording:
+        assert recording.metadata["mainspring"]["seed"] == "7"
+
+
+def test_a_folder_never_mixes_two_recordings(tmp_path: Path) -> None:
+    """A table that would be read as a channel of what it does not belong to is named."""
+    record_demo(tmp_path / "run.mcap")
+    convert(tmp_path / "run.mcap", tmp_path / "folder")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()}
+    with pytest.raises(CaptureError, match=r"holds cam\.parquet, which is not of this recording"):
+        convert(tmp_path / "run.mcap", tmp_path / "folder", channels=["/array"], overwrite=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()} == before
+    convert(tmp_path / "run.mcap", tmp_path / "folder", overwrite=True)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_conversion_that_is_broken_off_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
+    """No table, no part of one, no folder; and what was there before is as it was."""
+    record_demo(tmp_path / "run.mcap")
+    convert(tmp_path / "run.mcap", tmp_path / "old.parquet")
+    convert(tmp_path / "run.mcap", tmp_path / "old")
+    before = {p: p.read_bytes() for p in sorted(tmp_path.rglob("*")) if p.is_file()}
+
+    def broken(*_: Any) -> None:
+        raise error
+
+    expected = KeyboardInterrupt if error is KeyboardInterrupt else CaptureError
+    monkeypatch.setattr("mainspring.capture._convert._write_rows", broken)
+    for target in ("deep/er/t.parquet", "deep/er/folder", "t.csv", "old.parquet", "old"):
+        with pytest.raises(expected):
+            convert(tmp_path / "run.mcap", tmp_path / target, overwrite=True)
+    monkeypatch.setattr("mainspring.capture._mcap_writer.McapWriter.message", broken)
+    for source in ("old", "old.parquet"):
+        with pytest.raises(expected):
+            convert(tmp_path / source, tmp_path / "back.mcap")
+    assert {p: p.read_bytes() for p in sorted(tmp_path.rglob("*")) if p.is_file()} == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["old", "old.parquet", "run.mcap"]
+
+
+def test_a_target_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    record_demo(tmp_path / "run.mcap")
+    (tmp_path / "file").touch()
+    for target in ("file/t.parquet", "file/t.csv", "file/folder"):
+        with pytest.raises(CaptureError, match="was not written"):
+            convert(tmp_path / "run.mcap", tmp_path / target)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import resource
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from mcap.exceptions import EndOfFile, McapError
 from mcap.reader import make_reader
 from mcap.records import Message
 from mcap.stream_reader import StreamReader
 
-from mainspring.capture import McapWriter, Recording, RecordingError, RecordingFormatError
+from mainspring.capture import (
+    ChannelError,
+    McapWriter,
+    Recording,
+    RecordingError,
+    RecordingFormatError,
+)
 from mainspring.capture._mcap_writer import Compression
 
 
@@ -180,6 +189,64 @@ def test_a_full_disk_is_an_error_and_leaves_whole_chunks(tmp_path: Path) -> None
         assert "without a footer" in (recording.truncated or "")
     with open(path, "rb") as file, pytest.raises((EndOfFile, McapError)):
         list(StreamReader(file).records)
+
+
+def test_a_disk_that_is_gone_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes neither the chunk nor the truncation after it."""
+
+    def gone(*_: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    writer = McapWriter(tmp_path / "run.mcap")
+    writer.message(writer.channel("/one"), 0, b"{}")
+    for name in ("writev", "ftruncate"):
+        monkeypatch.setattr(f"mainspring.capture._mcap_writer.os.{name}", gone)
+    with pytest.raises(RecordingError, match="Input/output error; the file holds no message yet"):
+        writer.close()
+
+
+def test_fields_come_back_as_what_they_are(tmp_path: Path) -> None:
+    """Texts stay texts, integers integers of any size, and a field that is not there is None."""
+    messages: list[Any] = [
+        {"text": "007", "big": 2**64 - 1, "huge": 10**30, "mixed": 1, "list": [1, 2**63 - 1]},
+        {"text": "NaN", "big": 0, "huge": 1, "mixed": "NaN", "list": [3, 4], "late": 5},
+        {"text": "1.5", "big": 1, "huge": 2, "mixed": 2.5, "list": [5, 6], "none": None},
+    ]
+    with McapWriter(path := tmp_path / "run.mcap") as writer:
+        channel = writer.channel("/x")
+        for k, message in enumerate(messages):
+            writer.message(channel, k, json.dumps(message).encode())
+    with Recording(path) as recording:
+        series = recording.read("/x")
+    assert series["text"].tolist() == ["007", "NaN", "1.5"]
+    assert (series["big"].dtype, series["big"].tolist()) == (np.uint64, [2**64 - 1, 0, 1])
+    assert series["huge"].tolist() == [10**30, 1, 2]
+    assert series["mixed"].dtype == np.float64
+    assert series["list"].dtype == np.int64
+    assert series["list"][0].tolist() == [1, 2**63 - 1]
+    assert series["late"].tolist() == [None, 5, None]
+    with pytest.raises(ChannelError, match="no field 'latte'") as caught:
+        series["latte"]
+    assert "'late'" in (caught.value.hint or "")
+
+
+def test_channels_of_one_name_are_read_in_the_order_of_time(tmp_path: Path) -> None:
+    with McapWriter(path := tmp_path / "run.mcap") as writer:
+        one, other = writer.channel("/x"), writer.channel("/x", metadata={"by": "another"})
+        for k in range(6):
+            writer.message(other if k % 2 else one, k, b"%d" % k)
+    with Recording(path) as recording:
+        assert recording.read("/x").values == list(range(6))
+        assert [time_ns for _, time_ns, _ in recording.messages()] == list(range(6))
+
+
+def test_messages_that_are_no_json_name_their_channel(tmp_path: Path) -> None:
+    with McapWriter(path := tmp_path / "run.mcap") as writer:
+        writer.message(writer.channel("/x"), 0, b"{oops")
+    with Recording(path) as recording:
+        for read in (lambda: recording.read("/x"), lambda: list(recording.messages())):
+            with pytest.raises(RecordingFormatError, match="'/x' says its messages are JSON"):
+                read()
 
 
 def test_one_thread_may_hold_a_writer_closed(tmp_path: Path) -> None:

@@ -670,6 +670,72 @@ def test_messages_are_valid_by_their_schemas(tmp_path: Path) -> None:
                     validator.validate(value)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        [], [[]], [[1.0]], [1, "a"], [None], [[1], [2, 3]], {"a": None, "b": []}, {"c": [{"d": []}]},
+        {"e": [{"f": 1.5}, {"f": 2}], "g": {"h": [True]}}, None, {}, [True, 1],
+    ],
+)  # fmt: skip
+def test_viewers_take_every_schema(tmp_path: Path, value: Any) -> None:
+    """They refuse a property of no type, an array of no type and an array of arrays."""
+    import jsonschema
+
+    def check(schema: dict[str, Any]) -> None:
+        assert schema["type"] in ("object", "array", "string", "number", "integer", "boolean")
+        if schema["type"] == "object":
+            for inner in schema["properties"].values():
+                check(inner)
+        if schema["type"] == "array":
+            assert schema["items"]["type"] != "array"
+            check(schema["items"])
+
+    said = [value, {"late": 1}] if value is None else [value]
+    scene = Scene()
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/x", lambda: said[0] if len(said) == 1 else said.pop(0))
+    scene.add(recorder)
+    scene.advance(seconds=0.1)
+    scene.stop()
+    with Recording(tmp_path / "run.mcap") as recording:
+        schema = json.loads(recording.channel("/x").schema_data)
+        check(schema)
+        for message in recording.read("/x").values:
+            jsonschema.validate(message, schema)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"compression": "gzip"}, "unknown compression 'gzip'"),
+        ({"when_full": "drop"}, "unknown when_full 'drop'"),
+        ({"queue_bytes": 0}, "queue_bytes is a positive"),
+        ({"chunk_bytes": 1.5}, "chunk_bytes is a positive"),
+        ({"chunk_seconds": math.nan}, "chunk_seconds is a positive"),
+    ],
+)
+def test_mistakes_in_settings_are_told_at_once(settings: dict[str, Any], error: str) -> None:
+    with pytest.raises(RecordingError, match=error):
+        Recorder("run.mcap", **settings)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    scene = Scene()
+    scene.add(Recorder(tmp_path / "file" / "run.mcap"))
+    with pytest.raises(RecordingError, match=r"run\.mcap cannot be created"):
+        scene.start()
+
+
+def test_an_integer_beyond_64_bits_is_named(tmp_path: Path) -> None:
+    scene = Scene()
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.channel("/big", lambda: 2**63)
+    scene.add(recorder)
+    with pytest.raises(CallbackError, match=r"'/big' was given 9223372036854775808.* 64 bits"):
+        scene.advance(seconds=0.1)
+
+
 def test_mistakes_in_channels_are_told_at_once(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "run.mcap")
     recorder.channel("/a", lambda: 1)
@@ -677,6 +743,10 @@ def test_mistakes_in_channels_are_told_at_once(tmp_path: Path) -> None:
         recorder.channel("/a", lambda: 2)
     with pytest.raises(ChannelError, match="unknown image format"):
         recorder.camera("/c", lambda: None, format="gif")  # type: ignore[arg-type]
+    with pytest.raises(ChannelError, match="'/u' has the unit 5"):
+        recorder.channel("/u", lambda: 1, unit=5)  # type: ignore[arg-type]
+    with pytest.raises(ChannelError, match="'/t' cannot be recorded as 'words'"):
+        recorder.channel("/t", lambda: 1, dtype="words")
     with pytest.raises(ChannelError, match="quaternion"):
         recorder.pose("/p", lambda: None, quaternion="abcd")
     with pytest.raises(CaptureError, match=r"not 'run\.txt'"):

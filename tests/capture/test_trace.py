@@ -172,6 +172,45 @@ def test_pictures_show_what_they_should(tmp_path: Path, monkeypatch: pytest.Monk
         trace.save(tmp_path / "trace.gif")
 
 
+def test_many_callbacks_with_long_names_are_told_apart(tmp_path: Path) -> None:
+    """Names that differ at their ends keep them, and what does not fit is counted."""
+    scene = Scene("cell", runners=(("A runner with quite a name", 100),))
+    for number in range(14):
+        scene.time.register(
+            lambda context: None,
+            runner="A runner with quite a name",
+            name=f"one of the many controllers of the joint {number}",
+        )
+    with Trace(scene) as trace:
+        scene.advance(seconds=0.1)
+    root = ElementTree.fromstring(trace.save(tmp_path / "t.svg").read_text())
+    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert len({text.split()[-1] for text in texts if text.startswith("one of")}) >= 12
+    assert any(text.startswith("and 2 more, ") for text in texts)
+
+
+def test_a_trace_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = build()
+    with Trace(scene) as trace:
+        scene.advance(seconds=0.1)
+    path = trace.save(tmp_path / "new" / "t.json")
+    before = path.read_bytes()
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mainspring.capture._picture.Picture.svg", broken)
+    with pytest.raises(KeyboardInterrupt):
+        trace.save(tmp_path / "other" / "t.svg")
+    (tmp_path / "file").touch()
+    with pytest.raises(CaptureError, match=r"t\.json was not written"):
+        trace.save(tmp_path / "file" / "t.json")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "new"]
+    assert path.read_bytes() == before
+
+
 def test_an_empty_trace_is_drawn(tmp_path: Path) -> None:
     trace = Trace(Scene())
     with trace:

@@ -7,6 +7,7 @@ before.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,7 +58,7 @@ class ChannelList:
         if dtype is float:
             layout = _layout.number_layout("float")
         elif dtype is not None:
-            declared = np.dtype(dtype)
+            declared = _dtype(dtype, topic)
 
             def prepare(value: Any) -> Any:
                 return None if value is None else np.asarray(value, declared)
@@ -209,6 +210,8 @@ class ChannelList:
                 f"channel {topic!r} comes too late, the recording has begun",
                 hint="add channels before the scene starts",
             )
+        if not isinstance(unit, str):
+            raise ChannelError(f"channel {topic!r} has the unit {unit!r}, which is no text")
         place = (
             runner.name if isinstance(runner, Runner) else runner,
             None if phase is None else Phase.parse(phase),
@@ -237,6 +240,18 @@ class ChannelList:
             getattr(self, kind)(**settings)
         except TypeError as error:
             raise ChannelError(f"channel {topic!r}: {error}") from None
+
+
+def _dtype(dtype: Any, topic: str) -> np.dtype[Any]:
+    found: np.dtype[Any] | None = None
+    with contextlib.suppress(TypeError):
+        found = np.dtype(dtype)
+    if found is None or _layout.packed_dtype(found) is None:
+        raise ChannelError(
+            f"channel {topic!r} cannot be recorded as {dtype!r}",
+            hint="a dtype is float, or a NumPy type of numbers or truths",
+        )
+    return found
 
 
 def _float64(value: Any) -> Any:

@@ -14,14 +14,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from mainspring.capture import _csv, _parquet
-from mainspring.capture._errors import CaptureError, RecordingFormatError
+from mainspring.capture._errors import CaptureError
 from mainspring.capture._mcap_writer import McapWriter
+from mainspring.capture._outputs import Outputs
 from mainspring.capture._reader import Batch, ChannelInfo, Recording, split_path
 from mainspring.capture._table import Demotion, Misfit, Plan, extract, plan_of
 
@@ -49,8 +51,6 @@ class TableWriter(Protocol):
     def write(self, times_ns: Any, parts: Sequence[tuple[int, list[Any], Any]]) -> None: ...
 
     def close(self) -> None: ...
-
-    def discard(self) -> None: ...
 
 
 def convert(
@@ -128,32 +128,43 @@ def _from_mcap(
 ) -> ConvertReport:
     plans = _plans(recording, topics, demotions, stamps=goal == "csv")
     single = target.suffix in _SUFFIXES
-    write_table = _parquet.ParquetTable if goal == "parquet" else _csv.CsvTable
-    writers: list[tuple[Any, list[Plan]]] = []
-    files: list[Path] = []
+    described = recording.metadata
+    writers: list[tuple[TableWriter, list[Plan]]] = []
     messages = 0
-    try:
+    with Outputs() as files, ExitStack() as open_files:
+
+        def begin(path: Path, plans: list[Plan]) -> None:
+            partial = files.add(path)
+            writer: TableWriter = (
+                _parquet.ParquetTable(partial, plans, described)
+                if goal == "parquet"
+                else _csv.CsvTable(partial, plans)
+            )
+            open_files.callback(writer.close)
+            writers.append((writer, plans))
+
         if single:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            files.append(target)
-            writers.append((write_table(target, plans), plans))
+            begin(target, plans)
         else:
-            target.mkdir(parents=True, exist_ok=True)
+            files.folder(target)
             for plan in plans:
-                path = _file_for(target, plan.channel.topic, goal, files)
-                files.append(path)
-                writers.append((write_table(path, [plan]), [plan]))
+                begin(_file_for(target, plan.channel.topic, goal, files.files), [plan])
+            _check_folder(target, files.files)
         for gathered in _gather(recording, topics, progress):
             messages += sum(len(batch.messages) for batch in gathered)
             for writer, owned in writers:
                 _write_rows(writer, owned, gathered)
-        for writer, _ in writers:
-            writer.close()
-    except BaseException:
-        for writer, _ in writers:
-            writer.discard()
-        raise
-    return ConvertReport(files, messages, recording.truncated)
+    return ConvertReport(files.files, messages, recording.truncated)
+
+
+def _check_folder(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse a folder with tables of something else, which would be read as channels of this."""
+    for other in _tables(folder):
+        if other not in files:
+            raise CaptureError(
+                f"{folder} holds {other.name}, which is not of this recording",
+                hint="delete it, or choose another folder",
+            )
 
 
 def _plans(
@@ -280,13 +291,13 @@ def _to_mcap(
     merged: Iterator[Any] = heapq.merge(
         *(open_table(file, tell(file)) for file in files), key=lambda item: item[0]
     )
+    described = _parquet.read_description(files[0]) if kind == "parquet" else {}
     ids: dict[str, int] = {}
     seen: dict[str, None] = {}
     messages = 0
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".partial")
-    writer = McapWriter(partial, overwrite=True)
-    try:
+    with Outputs() as outputs, McapWriter(outputs.add(target), overwrite=True) as writer:
+        for name, values in described.items():
+            writer.metadata(name, values)
         for time_ns, channel, data in merged:
             topic = channel.topic
             seen[topic] = None
@@ -301,18 +312,10 @@ def _to_mcap(
                     message_encoding=channel.message_encoding,
                     metadata=channel.metadata,
                 )
-            if time_ns < 0:
-                raise RecordingFormatError(f"{source} has a time before 0, which MCAP cannot hold")
             writer.message(ids[topic], time_ns, data)
             messages += 1
         for topic in wanted:
             split_path(topic, list(seen))
-        writer.close()
-        os.replace(partial, target)
-    except BaseException:
-        writer.abandon()
-        partial.unlink(missing_ok=True)
-        raise
     if progress is not None:
         progress(total, total)
     return ConvertReport([target], messages, None)

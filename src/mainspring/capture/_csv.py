@@ -12,31 +12,25 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from mainspring.capture._errors import RecordingFormatError
-from mainspring.capture._layout import json_layout
 from mainspring.capture._reader import ChannelInfo
-from mainspring.capture._table import Plan, parse_column
+from mainspring.capture._rows import MISSING, TIME, RowReader, clock_of, nanoseconds
+from mainspring.capture._table import Plan
 
-__all__ = ["CsvTable", "RowReader", "read_messages"]
+__all__ = ["CsvTable", "read_messages"]
 
-TIME = "time_ns"
 _NON_FINITE = {"NaN": math.nan, "nan": math.nan, "Infinity": math.inf, "inf": math.inf,
                "-Infinity": -math.inf, "-inf": -math.inf}  # fmt: skip
 
 
 class CsvTable:
-    """Writes one CSV file; it appears under its name when it is whole."""
+    """Writes one CSV file."""
 
     def __init__(self, path: Path, plans: Sequence[Plan]) -> None:
-        self._path = path
-        self._partial = path.with_name(path.name + ".partial")
         header = [TIME]
         self._first: list[int] = []
         for plan in plans:
@@ -45,7 +39,7 @@ class CsvTable:
                 header += [f"{name}[{i}]" for i in range(count)] if count else [name]
         self._plans = plans
         self._width = len(header)
-        self._file = open(self._partial, "w", newline="", encoding="utf-8")  # noqa: SIM115
+        self._file = open(path, "w", newline="", encoding="utf-8")  # noqa: SIM115
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(header)
 
@@ -65,11 +59,6 @@ class CsvTable:
 
     def close(self) -> None:
         self._file.close()
-        self._partial.replace(self._path)
-
-    def discard(self) -> None:
-        self._file.close()
-        self._partial.unlink(missing_ok=True)
 
 
 def _cells(value: Any, code: str, count: int) -> list[list[str]]:
@@ -120,94 +109,43 @@ def _parse(cell: str) -> Any:
         return cell
 
 
-_INDEX = re.compile(r"\[(\d+)\]$")
-
-
-class RowReader:
-    """Turns rows of cells into messages; columns of one topic make one message."""
-
-    def __init__(self, names: Sequence[str], *, default_topic: str) -> None:
-        self._channels: dict[str, ChannelInfo] = {}
-        self._topics: dict[str, list[tuple[int, str]]] = {}
-        for position, name in enumerate(names):
-            topic, path = parse_column(name)
-            if not path and not name.startswith(("/", '"')):
-                topic, path = default_topic, name  # a bare name: a field of the file's own channel
-            self._topics.setdefault(topic, []).append((position, path))
-
-    def messages(
-        self, time_ns: int, row: Sequence[Any]
-    ) -> Iterator[tuple[int, ChannelInfo, bytes]]:
-        for topic, columns in self._topics.items():
-            cells = [(path, row[position]) for position, path in columns]
-            if cells[0][1] is None:
-                continue
-            message = _message(cells)
-            if topic not in self._channels:
-                layout = json_layout(message)
-                name = "mainspring." + ".".join(re.findall(r"\w+", topic))
-                self._channels[topic] = ChannelInfo(
-                    0, topic, "json", name, "jsonschema", layout.schema(name), {}
-                )
-            yield time_ns, self._channels[topic], msgspec.json.encode(message)
-
-
-def _message(cells: list[tuple[str, Any]]) -> Any:
-    if len(cells) == 1 and not cells[0][0]:
-        whole = cells[0][1]
-        return whole if isinstance(whole, dict) else {"value": whole}
-    message: dict[str, Any] = {}
-    for path, value in cells:
-        if value is None:
-            continue
-        index = _INDEX.search(path)
-        names = (path[: index.start()] if index else path).split(".")
-        node = message
-        for name in names[:-1]:
-            inner = node.setdefault(name, {})
-            if not isinstance(inner, dict):
-                raise RecordingFormatError(f"column {path!r} is both a value and a group of values")
-            node = inner
-        if index:
-            node.setdefault(names[-1] or "value", []).append(value)
-        else:
-            node[names[-1] or "value"] = value
-    return message
-
-
 def read_messages(
     path: Path, progress: Callable[[float], None]
 ) -> Iterator[tuple[int, ChannelInfo, bytes]]:
     """Time, channel and encoded message of every row, in the order of the file."""
     size = max(path.stat().st_size, 1)
     csv.field_size_limit(1 << 30)
-    with open(path, "rb") as raw, io.TextIOWrapper(raw, newline="", encoding="utf-8") as file:
+    # Spreadsheets put a byte order mark in front.
+    with open(path, "rb") as raw, io.TextIOWrapper(raw, newline="", encoding="utf-8-sig") as file:
         rows = csv.reader(file)
-        header = next(rows, None)
-        if not header or TIME not in header:
+        try:
+            for number, item in enumerate(_messages(path, rows)):
+                yield item
+                if number % 4096 == 0:
+                    progress(raw.tell() / size)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise RecordingFormatError(f"{path} line {rows.line_num}: {error}") from None
+
+
+def _messages(path: Path, rows: Any) -> Iterator[tuple[int, ChannelInfo, bytes]]:
+    header = next(rows, None) or []
+    clock = clock_of(header, path)
+    others = [name for position, name in enumerate(header) if position != clock]
+    reader = RowReader(others, default_topic="/" + path.stem, where=str(path))
+    for row in rows:
+        if not row:
+            continue  # an empty line
+        if len(row) != len(header):
             raise RecordingFormatError(
-                f"{path} has no column of times",
-                hint=f"name it {TIME!r} and fill it with nanoseconds",
+                f"{path} line {rows.line_num}: {len(row)} cells where the header has {len(header)}"
             )
-        clock = header.index(TIME)
-        others = [name for position, name in enumerate(header) if position != clock]
-        reader = RowReader(others, default_topic="/" + path.stem)
-        for number, row in enumerate(rows):
-            if len(row) != len(header):
-                raise RecordingFormatError(
-                    f"{path} line {rows.line_num}: {len(row)} cells where the header has {len(header)}"
-                )
-            try:
-                time_ns = int(row[clock])
-            except ValueError:
-                raise RecordingFormatError(
-                    f"{path} line {rows.line_num}: {row[clock]!r} is no whole number of nanoseconds"
-                ) from None
-            cells = [
-                None if cell == "" else _parse(cell)
-                for position, cell in enumerate(row)
-                if position != clock
-            ]
-            yield from reader.messages(time_ns, cells)
-            if number % 4096 == 0:
-                progress(raw.tell() / size)
+        try:
+            time_ns = nanoseconds(_parse(row[clock]))
+        except ValueError as error:
+            raise RecordingFormatError(f"{path} line {rows.line_num}: {error}") from None
+        cells = [
+            MISSING if cell == "" else _parse(cell)
+            for position, cell in enumerate(row)
+            if position != clock
+        ]
+        yield from reader.messages(time_ns, cells)

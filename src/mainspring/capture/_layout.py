@@ -23,7 +23,14 @@ import numpy as np
 
 from mainspring.capture._errors import ChannelError
 
-__all__ = ["Layout", "json_layout", "layout_of_dtype", "layout_of_value", "number_layout"]
+__all__ = [
+    "Layout",
+    "encode_json",
+    "json_layout",
+    "layout_of_dtype",
+    "layout_of_value",
+    "number_layout",
+]
 
 Op = tuple[Any, ...]
 
@@ -66,6 +73,11 @@ class Layout:
 
     def fit(self, value: Any, topic: str) -> Any:
         """`value` as this layout's buffer, or an error that says how it differs."""
+        if isinstance(value, int) and self.fetch == "number":
+            raise ChannelError(
+                f"channel {topic!r} was given {_describe(value)}, which 64 bits do not hold",
+                hint="record it as text or as a float, or as a NumPy uint64 where that is enough",
+            )
         if self.dtype is None:
             raise ChannelError(
                 f"channel {topic!r} was given {_describe(value)} where a number is expected",
@@ -108,9 +120,9 @@ def json_layout(sample: Any) -> Layout:
         fetch="blob",
         size=0,
         program=(("blob",),),
-        properties={name: _schema_of(item) for name, item in fields.items()},
+        properties=_properties(fields),
         columns=(),
-        adapt=_json_wrapped if wrapped else _json,
+        adapt=_encode_wrapped if wrapped else encode_json,
     )
 
 
@@ -224,7 +236,15 @@ def _array_schema(code: str) -> dict[str, Any]:
     return {"type": "array", "items": _scalar_schema(code)}
 
 
-def _schema_of(value: Any) -> dict[str, Any]:
+def _properties(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    """The schemas of a message's fields. What one value does not show, what an empty list holds or
+    what stands where a None is, is left out: viewers refuse a schema with an open type, and any
+    field may be in a message beside those of its schema."""
+    found = {name: _schema_of(item) for name, item in fields.items()}
+    return {name: schema for name, schema in found.items() if schema is not None}
+
+
+def _schema_of(value: Any) -> dict[str, Any] | None:
     if isinstance(value, bool):
         return {"type": "boolean"}
     if isinstance(value, (int, float)):
@@ -232,10 +252,14 @@ def _schema_of(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         return {"type": "string"}
     if isinstance(value, dict):
-        return {"type": "object", "properties": {k: _schema_of(v) for k, v in value.items()}}
+        return {"type": "object", "properties": _properties(value)}
     if isinstance(value, (list, tuple)):
-        return {"type": "array", "items": _schema_of(value[0]) if value else {}}
-    return {}
+        schemas = [_schema_of(item) for item in value]
+        if not schemas or schemas[0] is None or schemas[0]["type"] == "array":
+            return None
+        kinds = {None if schema is None else schema["type"] for schema in schemas}
+        return {"type": "array", "items": schemas[0]} if len(kinds) == 1 else None
+    return None
 
 
 def _builtins(value: Any) -> Any:
@@ -264,14 +288,15 @@ def _enc_hook(value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
 
 
-def _json(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
+    """`value` as JSON, non-finite numbers as their names."""
     data = _encoder.encode(value)
     # msgspec writes NaN and the infinities as null: only where there is a null is it worth a look.
     return msgspec.json.encode(_builtins(value)) if b"null" in data else data
 
 
-def _json_wrapped(value: Any) -> bytes:
-    return b'{"value":' + _json(value) + b"}"
+def _encode_wrapped(value: Any) -> bytes:
+    return b'{"value":' + encode_json(value) + b"}"
 
 
 def _describe(value: Any) -> str:

@@ -16,12 +16,14 @@ from typing import IO, Any
 
 from mainspring import _kernel
 from mainspring.capture import _mcap_records as kinds
+from mainspring.capture._errors import RecordingFormatError
 from mainspring.errors import MissingExtraError
 
-__all__ = ["Damage", "mcap_module", "read_chunks"]
+__all__ = ["Damage", "mcap_module", "read_chunks", "read_metadata"]
 
 _HEAD = struct.Struct("<BQ")
 _LOOSE_BYTES = 1 << 20
+_CONTENT = frozenset((kinds.SCHEMA, kinds.CHANNEL, kinds.MESSAGE, kinds.CHUNK))
 
 
 class Damage(Exception):
@@ -49,7 +51,7 @@ def read_chunks(file: IO[bytes], size: int) -> Iterator[tuple[list[Any], bytes]]
     while True:
         at = file.tell()
         try:
-            opcode, content = _next_record(file, at, size)
+            opcode, content = _next_record(file, at, size, _CONTENT)
             if opcode == kinds.FOOTER:
                 break
             if opcode in (kinds.SCHEMA, kinds.CHANNEL):
@@ -75,8 +77,29 @@ def read_chunks(file: IO[bytes], size: int) -> Iterator[tuple[list[Any], bytes]]
         yield [], b"".join(loose)
 
 
-def _next_record(file: IO[bytes], at: int, size: int) -> tuple[int, bytes]:
-    """Its kind and its content; the content is empty where it is of no use to us."""
+def read_metadata(file: IO[bytes], size: int) -> dict[str, dict[str, str]]:
+    """What the file says about itself, by name, as far as it is whole; chunks are passed over."""
+    parsers = mcap_module("records")
+    file.seek(len(kinds.MAGIC))
+    found: dict[str, dict[str, str]] = {}
+    try:
+        while True:
+            opcode, content = _next_record(file, file.tell(), size, frozenset((kinds.METADATA,)))
+            if opcode == kinds.FOOTER:
+                return found
+            if opcode == kinds.METADATA:
+                record = parsers.Metadata.read(_stream(content))
+                found[record.name] = dict(record.metadata)
+    except Damage:
+        return found
+    except Exception as error:
+        raise RecordingFormatError(
+            f"{file.name} has metadata that cannot be read: {error}"
+        ) from error
+
+
+def _next_record(file: IO[bytes], at: int, size: int, wanted: frozenset[int]) -> tuple[int, bytes]:
+    """Its kind and its content; the content is empty where the kind is not wanted."""
     head = file.read(_HEAD.size)
     if not head:
         raise Damage(f"the file ends after {at} bytes, without a footer")
@@ -86,7 +109,7 @@ def _next_record(file: IO[bytes], at: int, size: int) -> tuple[int, bytes]:
     end = at + _HEAD.size + length
     if end > size:
         raise Damage(f"the file ends inside the record at byte {at}")
-    if opcode in (kinds.SCHEMA, kinds.CHANNEL, kinds.MESSAGE, kinds.CHUNK):
+    if opcode in wanted:
         return opcode, file.read(length)
     file.seek(end)
     if opcode == kinds.FOOTER and file.read(len(kinds.MAGIC)) != kinds.MAGIC:

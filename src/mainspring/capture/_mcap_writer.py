@@ -14,6 +14,7 @@ One thread at a time may use a writer.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from mainspring.capture import _mcap_records as records
 from mainspring.capture._errors import RecordingError
 from mainspring.errors import MissingExtraError
 
-__all__ = ["Compression", "McapWriter"]
+__all__ = ["Compression", "McapWriter", "compressor"]
 
 Compression = Literal["zstd", "lz4", "none"]
 
@@ -52,7 +53,7 @@ class McapWriter:
     ) -> None:
         self.path = Path(path)
         self._compression: str = "" if compression == "none" else compression
-        self._compress = _compressor(compression)
+        self._compress = compressor(compression)
         self._builder = _kernel.capture.ChunkBuilder(chunk_bytes, chunk_span_ns)
         self._durable = durable
         self._schemas: dict[tuple[str, str, bytes], int] = {}
@@ -272,7 +273,9 @@ class McapWriter:
         try:
             call()
         except OSError as error:
-            os.ftruncate(self._file, self._offset)
+            # A disk that is gone takes no truncation either; what was whole on it still is.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._offset)
             whole = (
                 "holds no message yet"
                 if self._last_ns is None
@@ -284,7 +287,8 @@ class McapWriter:
             ) from error
 
 
-def _compressor(name: str) -> Callable[[memoryview], bytes | memoryview]:
+def compressor(name: str) -> Callable[[memoryview], bytes | memoryview]:
+    """What packs a chunk; an unknown name, or one whose package is missing, is told at once."""
     if name == "none":
         return lambda data: data
     try:

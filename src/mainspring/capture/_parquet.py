@@ -15,19 +15,13 @@ import numpy as np
 
 from mainspring.capture._errors import RecordingFormatError
 from mainspring.capture._reader import ChannelInfo
-from mainspring.capture._table import (
-    Plan,
-    assemble,
-    parse_column,
-    plan_from_json,
-    plan_to_json,
-)
+from mainspring.capture._rows import MISSING, TIME, RowReader, clock_of, nanoseconds
+from mainspring.capture._table import Plan, assemble, plan_from_json, plan_to_json
 from mainspring.errors import MissingExtraError
 
-__all__ = ["ParquetTable", "read_messages"]
+__all__ = ["ParquetTable", "read_description", "read_messages"]
 
 _KEY = b"mainspring"
-TIME = "time_ns"
 _TYPES = {
     "d": "float64", "f": "float32", "q": "int64", "i": "int32", "h": "int16", "b": "int8",
     "Q": "uint64", "I": "uint32", "H": "uint16", "B": "uint8", "?": "bool_",
@@ -45,12 +39,12 @@ def _arrow() -> tuple[Any, Any]:
 
 
 class ParquetTable:
-    """Writes one Parquet file; it appears under its name when it is whole."""
+    """Writes one Parquet file."""
 
-    def __init__(self, path: Path, plans: Sequence[Plan]) -> None:
+    def __init__(
+        self, path: Path, plans: Sequence[Plan], described: dict[str, dict[str, str]]
+    ) -> None:
         pa, parquet = _arrow()
-        self._path = path
-        self._partial = path.with_name(path.name + ".partial")
         self._plans = plans
         fields = [pa.field(TIME, pa.int64(), nullable=False)]
         self._first: list[int] = []
@@ -59,11 +53,11 @@ class ParquetTable:
             for name, (_, code, count) in zip(plan.names(), plan.columns, strict=True):
                 kind = getattr(pa, _TYPES[code])()
                 fields.append(pa.field(name, pa.list_(kind, count) if count else kind))
-        described = msgspec.json.encode(
-            {"version": 1, "channels": [plan_to_json(p) for p in plans]}
+        about = msgspec.json.encode(
+            {"version": 1, "channels": [plan_to_json(p) for p in plans], "recording": described}
         )
-        self._schema = pa.schema(fields, metadata={_KEY: described})
-        self._writer = parquet.ParquetWriter(self._partial, self._schema, compression="zstd")
+        self._schema = pa.schema(fields, metadata={_KEY: about})
+        self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
 
     def write(self, times_ns: Any, parts: Sequence[tuple[int, list[Any], Any]]) -> None:
         pa, _ = _arrow()
@@ -82,11 +76,6 @@ class ParquetTable:
 
     def close(self) -> None:
         self._writer.close()
-        self._partial.replace(self._path)
-
-    def discard(self) -> None:
-        self._writer.close()
-        self._partial.unlink(missing_ok=True)
 
 
 def _array(pa: Any, value: Any, kind: Any) -> Any:
@@ -96,16 +85,26 @@ def _array(pa: Any, value: Any, kind: Any) -> Any:
     return pa.array(value, kind, from_pandas=False)
 
 
+def read_description(path: Path) -> dict[str, dict[str, str]]:
+    """What the recording said about itself that the table was made from."""
+    with _opened(path) as file:
+        about = (file.schema_arrow.metadata or {}).get(_KEY)
+        return {} if about is None else dict(msgspec.json.decode(about).get("recording", {}))
+
+
+def _opened(path: Path) -> Any:
+    pa, parquet = _arrow()
+    try:
+        return parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise RecordingFormatError(f"{path} is not a whole Parquet file: {error}") from None
+
+
 def read_messages(
     path: Path, progress: Callable[[float], None]
 ) -> Iterator[tuple[int, ChannelInfo, bytes]]:
     """Time, channel and encoded message of every row, in the order of the file."""
-    pa, parquet = _arrow()
-    try:
-        file = parquet.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise RecordingFormatError(f"{path} is not a whole Parquet file: {error}") from None
-    with file:
+    with _opened(path) as file:
         schema = file.schema_arrow
         described = (schema.metadata or {}).get(_KEY)
         if described is None:
@@ -158,41 +157,30 @@ def _foreign(
     path: Path, file: Any, progress: Callable[[float], None]
 ) -> Iterator[tuple[int, ChannelInfo, bytes]]:
     """A Parquet file that we did not write: its columns are fields, its time column is found."""
-    from mainspring.capture._csv import RowReader
-
     names = file.schema_arrow.names
-    time = next((n for n in (TIME, "timestamp_ns", "timestamp", "time", "t") if n in names), None)
-    if time is None:
-        raise RecordingFormatError(
-            f"{path} has no column of times", hint=f"name it {TIME!r} and fill it with nanoseconds"
-        )
-    others = [name for name in names if name != time]
-    reader = RowReader(others, default_topic="/" + path.stem)
+    clock = clock_of(names, path)
+    others = [name for position, name in enumerate(names) if position != clock]
+    reader = RowReader(others, default_topic="/" + path.stem, where=str(path))
     done, total = 0, max(file.metadata.num_rows, 1)
     for batch in file.iter_batches():
-        times = _times_ns(batch.column(time))
-        columns = [batch.column(name).to_pylist() for name in others]
-        for time_ns, row in zip(times, zip(*columns, strict=True), strict=True):
+        times = _times_ns(batch.column(clock), names[clock], path)
+        columns = [
+            [MISSING if cell is None else cell for cell in batch.column(position).to_pylist()]
+            for position in range(len(names))
+            if position != clock
+        ]
+        rows = zip(*columns, strict=True) if columns else ([] for _ in times)
+        for time_ns, row in zip(times, rows, strict=True):
             yield from reader.messages(time_ns, row)
         done += batch.num_rows
         progress(done / total)
 
 
-def _times_ns(column: Any) -> list[int]:
+def _times_ns(column: Any, name: str, path: Path) -> list[int]:
     pa, _ = _arrow()
     if pa.types.is_timestamp(column.type):
-        return list(column.cast(pa.timestamp("ns", column.type.tz)).cast(pa.int64()).to_pylist())
-    values = column.to_pylist()
-    if pa.types.is_integer(column.type):
-        return values  # type: ignore[no-any-return]
-    return [round(value * 1e9) for value in values]  # floats are seconds
-
-
-def split_columns(names: Sequence[str], default_topic: str) -> list[tuple[str, str]]:
-    """Topic and path of every column; a bare name is a field of the default topic."""
-    found = []
-    for name in names:
-        topic, path = parse_column(name)
-        bare = not name.startswith(("/", '"')) and not path
-        found.append((default_topic, topic) if bare else (topic, path))
-    return found
+        column = column.cast(pa.timestamp("ns", column.type.tz)).cast(pa.int64())
+    try:
+        return [nanoseconds(value) for value in column.to_pylist()]
+    except ValueError as error:
+        raise RecordingFormatError(f"{path}, column {name!r}: {error}") from None

@@ -83,9 +83,9 @@ class Picture:
         """A line of text whose baseline is at `y`."""
         self._shapes.append(_Text(x, y, text, size, color, anchor, bold))
 
-    def save(self, path: Path) -> None:
-        """Write it as the suffix says: `.svg` or `.png`."""
-        if path.suffix == ".png":
+    def save(self, path: Path, kind: str) -> None:
+        """Write it as an `.svg` or a `.png`."""
+        if kind == ".png":
             self._save_png(path)
         else:
             path.write_text(self.svg(), encoding="utf-8")
@@ -142,7 +142,7 @@ class Picture:
         # order: as the shapes were drawn, also where they are of different kinds
         for rank, artist in enumerate(_in_order(axes, self._shapes)):
             artist.set_zorder(rank + 1)
-        figure.savefig(path, dpi=dpi, metadata={"Software": None})
+        figure.savefig(path, format="png", dpi=dpi, metadata={"Software": None})
 
 
 def _in_order(axes: Any, shapes: list[Any]) -> list[Any]:

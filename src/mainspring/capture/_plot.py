@@ -1,13 +1,13 @@
 """Plots of recordings: channels over sim time, as PNG, SVG or PDF.
 
 A channel is named like a column of a table: `/arm/q` for all its numbers, `/arm/q.value[2]`
-for one. Channels of one unit share a panel; the panels share the time axis.
+for one. Lines of one unit share a panel, and without a unit those of one group of fields; the
+panels share the time axis. What changes in steps, an integer or a truth, is drawn in steps.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,28 +15,27 @@ from typing import Any
 import numpy as np
 
 from mainspring.capture._errors import CaptureError, ChannelError
-from mainspring.capture._reader import ChannelInfo, Recording, Series, split_path
-from mainspring.capture._table import column_name, plan_of
+from mainspring.capture._lines import Line, read_lines, thinned
+from mainspring.capture._outputs import Outputs
+from mainspring.capture._reader import Recording, split_path
 from mainspring.errors import MissingExtraError
 
-__all__ = ["Line", "lines_of", "plot"]
+__all__ = ["plot"]
 
 _SUFFIXES = (".png", ".svg", ".pdf")
-_LEGEND_ROWS = 14
+_COLORS = (
+    "#2f6db3", "#dd7f2b", "#3f9a4d", "#c2403f", "#7d5ba6",
+    "#8a6248", "#cf6fae", "#6f7782", "#a8a02a", "#2aa3b5",
+)  # fmt: skip
+_LEGEND_ROWS = 12
+_POINTS = 1 << 13
+"""More are not told apart on the widest panel, and would swell an SVG."""
 _MARKERS_BELOW = 60
 """With fewer points than this each is marked, so that the rate can be seen."""
-
-
-class Line:
-    """One line of a plot."""
-
-    def __init__(
-        self, label: str, unit: str, times_ns: np.ndarray[Any, Any], values: np.ndarray[Any, Any]
-    ) -> None:
-        self.label = label
-        self.unit = unit
-        self.times_ns = times_ns
-        self.values = values
+_ROWS, _PANELS = 12, 160
+"""So many panels stand below one another before they form columns; so many fit at all."""
+_UNITS = ((7200e9, 3600e9, "h"), (300e9, 60e9, "min"), (0.2e9, 1e9, "s"), (0.2e6, 1e6, "ms"))
+"""From how much sim time on its axis has which unit; µs below all of them."""
 
 
 def plot(
@@ -54,30 +53,36 @@ def plot(
     Without `channels`, everything numeric is drawn. `progress` is told (done, total) bytes.
     """
     target = Path(out)
-    if target.suffix not in _SUFFIXES:
-        raise CaptureError(
-            f"a plot cannot be written as {target.name!r}", hint="use .png, .svg or .pdf"
-        )
-    lines: list[Line] = []
     with Recording(recording) as opened:
-        wanted = list(channels) or opened.topics
-        chosen = [split_path(name, opened.topics) for name in wanted]
-        read = opened.read_many(
-            [topic for topic, _ in chosen],
+        if target.suffix not in _SUFFIXES:
+            raise CaptureError(
+                f"a plot cannot be written as {target.name!r}", hint="use .png, .svg or .pdf"
+            )
+        wanted = list(dict.fromkeys(channels or opened.topics))
+        found = read_lines(
+            opened,
+            [split_path(name, opened.topics) for name in wanted] if channels else
+            [(topic, "") for topic in wanted],
+            start_ns=_ns(start_seconds),
+            end_ns=_ns(end_seconds),
             progress=None if progress is None else lambda done: progress(done, opened.size),
-        )
-        for name, (topic, path) in zip(wanted, chosen, strict=True):
-            found = lines_of(read[topic], path)
-            if not found and channels:
-                raise ChannelError(
-                    f"channel {name!r} has nothing numeric to plot",
-                    hint="images, texts and tables are not drawn",
-                )
-            lines += found
+        )  # fmt: skip
         truncated = opened.truncated
-    lines = [_window(line, start_seconds, end_seconds) for line in lines]
-    if not any(len(line.times_ns) for line in lines):
+    # Asked for twice, drawn once.
+    lines = list({line.label: line for some in found for line in some}.values())
+    if not lines and not (start_seconds is None and end_seconds is None):
         raise CaptureError(f"{os.fspath(recording)} has nothing to plot in that time")
+    for name, some in zip(wanted, found, strict=True):
+        if channels and not some:
+            raise ChannelError(
+                f"channel {name!r} has nothing numeric to plot",
+                hint="images, texts and tables are not drawn; a number in a table is, by its path",
+            )
+    if not lines:
+        raise CaptureError(
+            f"{os.fspath(recording)} has nothing to plot by itself",
+            hint="a number in a table is drawn by its path: /robots.rows[0].position[2]",
+        )
     heading = title or Path(recording).name
     if truncated:
         heading += " (cut off: what is there is drawn)"
@@ -85,50 +90,8 @@ def plot(
     return [line.label for line in lines]
 
 
-def lines_of(series: Series, path: str = "") -> list[Line]:
-    """The lines of a channel: of one field, of the items of an array, or of all its numbers."""
-    channel = series.channel
-    lines = []
-    for one in _paths(series, path) if len(series) else []:
-        values = series[one]
-        if values.dtype.kind in "biuf":
-            label = column_name(channel.topic, one)
-            lines.append(Line(label, channel.unit, series.times_ns, values.astype(float)))
-    if path and len(series) and not lines:
-        series[path]  # says which fields there are, where it is none
-    return lines
-
-
-def _paths(series: Series, path: str) -> list[str]:
-    """Every numeric field at or below `path`, arrays item by item."""
-    found: list[str] = []
-    for name, code, count in _columns(series.channel, series):
-        if code in ("s", "json", "bytes") or name.endswith(("timestamp.sec", "timestamp.nsec")):
-            continue
-        found += [f"{name}[{i}]" for i in range(count)] if count else [name]
-    if not path:
-        return found
-    below = [one for one in found if one == path or re.match(re.escape(path) + r"[.\[]", one)]
-    return below or [path]
-
-
-def _columns(channel: ChannelInfo, series: Series) -> tuple[tuple[str, str, int], ...]:
-    import msgspec
-
-    if channel.columns:
-        return channel.columns
-    if channel.message_encoding != "json":
-        return ()
-    return plan_of(channel, msgspec.json.encode(series.values[0])).columns
-
-
-def _window(line: Line, start: float | None, end: float | None) -> Line:
-    keep = np.ones(len(line.times_ns), bool)
-    if start is not None:
-        keep &= line.times_ns >= start * 1e9
-    if end is not None:
-        keep &= line.times_ns <= end * 1e9
-    return Line(line.label, line.unit, line.times_ns[keep], line.values[keep])
+def _ns(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e9)
 
 
 def _draw(lines: list[Line], target: Path, title: str) -> None:
@@ -139,73 +102,177 @@ def _draw(lines: list[Line], target: Path, title: str) -> None:
     except ImportError:
         raise MissingExtraError("plotting", "capture") from None
     panels = _panels(lines)
+    if len(panels) > _PANELS:
+        raise CaptureError(
+            f"these {len(lines)} lines make {len(panels)} panels, more than can be looked at",
+            hint="name some of the channels, or give channels a unit: those of one share a panel",
+        )
+    across = -(-len(panels) // _ROWS) if len(panels) <= 4 * _ROWS else 4
+    down = -(-len(panels) // across)
+    begin, end = _span(lines)
+    size, unit = next(
+        ((size, unit) for least, size, unit in _UNITS if end - begin >= least),
+        (1e3, "µs") if end > begin else (1e9, "s"),
+    )
     # Our own figure, never pyplot: nothing global is touched, and no display is looked for.
-    with matplotlib.rc_context({"svg.hashsalt": "mainspring", "font.size": 9}):
-        figure = Figure(figsize=(11, 1.1 + 2.5 * len(panels)), layout="constrained")
+    with matplotlib.rc_context({"svg.hashsalt": "mainspring", "font.size": 9}), Outputs() as files:
+        height = 0.9 + sum(
+            max(_height(panels[i][1]) for i in range(row, len(panels), down)) for row in range(down)
+        )
+        figure = Figure(figsize=(11 if across == 1 else 7.5 * across, height), layout="constrained")
         FigureCanvasAgg(figure)
-        figure.suptitle(title, fontsize=13, fontweight="bold")
-        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-        for panel, (name, members) in zip(axes, panels, strict=True):
-            _draw_panel(panel, name, members)
-        axes[-1].set_xlabel("sim time [s]")
-        metadata = {".svg": {"Date": None}, ".png": {"Software": None}}.get(target.suffix)
-        if target.suffix == ".pdf":
-            metadata = {"CreationDate": None}
-        figure.savefig(target, dpi=130, metadata=metadata)
+        figure.suptitle(_literal(title), fontsize=13, fontweight="bold")
+        ratios = [
+            max(_height(panels[i][1]) for i in range(r, len(panels), down)) for r in range(down)
+        ]
+        grid = figure.subplots(
+            down, across, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
+        )
+        # order: down the first column, then down the next
+        axes = grid.T.reshape(-1)
+        for panel, (name, members) in zip(axes, panels, strict=False):
+            _draw_panel(panel, name, members, size)
+        for panel in axes[len(panels) :]:
+            panel.remove()
+        for column in range(across):
+            last = axes[min((column + 1) * down, len(panels)) - 1]
+            last.set_xlabel(f"sim time [{unit}]")
+            last.tick_params(labelbottom=True)
+        if end > begin:
+            margin = 0.01 * (end - begin)
+            axes[0].set_xlim((begin - margin) / size, (end + margin) / size)
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+        figure.savefig(
+            files.add(target),
+            format=target.suffix[1:],
+            dpi=130,
+            metadata=metadata.get(target.suffix, {"Software": None}),
+        )
 
 
-def _draw_panel(panel: Any, name: str, members: list[Line]) -> None:
-    import matplotlib
+def _span(lines: list[Line]) -> tuple[float, float]:
+    times = [line.times_ns for line in lines if len(line.times_ns)]
+    return float(min(t[0] for t in times)), float(max(t[-1] for t in times))
 
-    colors = matplotlib.colormaps["tab10" if len(members) <= 10 else "viridis"]
+
+def _height(members: list[Line]) -> float:
+    """A panel's height in inches."""
+    return 0.9 if all(line.kind == "bool" for line in members) else 2.2
+
+
+def _draw_panel(panel: Any, name: str, members: list[Line], time_size: float) -> None:
+    from matplotlib import colormaps
+    from matplotlib.ticker import MaxNLocator
+
+    many = len(members) > len(_COLORS)
     for number, line in enumerate(members):
-        color = colors(number if len(members) <= 10 else number / (len(members) - 1))
-        few = len(line.times_ns) < _MARKERS_BELOW
+        times, values = thinned(line.times_ns, line.values, _POINTS)
+        few = len(times) < _MARKERS_BELOW
         panel.plot(
-            line.times_ns / 1e9,
-            line.values,
-            label=line.label.replace("$", r"\$"),
-            color=color,
-            linewidth=1.2,
+            times / time_size,
+            values,
+            label=line.label,
+            color=colormaps["viridis"](number / (len(members) - 1)) if many else _COLORS[number],
+            linewidth=0.9 if many else 1.3,
+            drawstyle="default" if line.kind == "float" else "steps-post",
             marker="o" if few else None,
             markersize=3,
         )
-    panel.set_ylabel(name.replace("$", r"\$"))
-    panel.grid(alpha=0.3)
-    panel.margins(x=0.01)
-    panel.ticklabel_format(axis="y", useOffset=False, style="plain") if _plain(members) else None
-    if len(members) > 1:
-        handles, labels = panel.get_legend_handles_labels()
-        if len(handles) > _LEGEND_ROWS:
-            left_out = len(handles) - _LEGEND_ROWS
-            handles, labels = handles[:_LEGEND_ROWS], labels[:_LEGEND_ROWS]
-            labels[-1] += f"  … and {left_out} more"
-        panel.legend(
-            handles, labels, loc="upper left", bbox_to_anchor=(1.005, 1.0), borderaxespad=0,
-            fontsize=8, frameon=False,
-        )  # fmt: skip
+    unit = members[0].unit
+    panel.set_title(_literal(name), fontsize=9, loc="left")
+    if unit:
+        panel.set_ylabel(_literal(unit))
+    if all(line.kind == "bool" for line in members):
+        panel.set_ylim(-0.15, 1.15)
+        panel.set_yticks([0, 1], ["false", "true"])
     else:
-        panel.set_title(members[0].label.replace("$", r"\$"), fontsize=9, loc="left")
+        panel.yaxis.set_major_locator(
+            MaxNLocator(nbins=5, integer=all(line.kind != "float" for line in members))
+        )
+        panel.ticklabel_format(axis="y", useOffset=_offset(members), scilimits=(-3, 6))
+    panel.grid(color="#e4e8ec")
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+    if len(members) > 1:
+        _legend(panel, members)
 
 
-def _plain(members: list[Line]) -> bool:
-    """Whether the values read well without powers of ten."""
+def _legend(panel: Any, members: list[Line]) -> None:
+    """What each line is, as far as it differs from the others; of many, some of them."""
+    handles = panel.get_lines()
+    names = _differences([_shown(line) for line in members])
+    title = None
+    if len(names) > _LEGEND_ROWS:
+        title = f"{_LEGEND_ROWS - 2} of {len(names)} lines"
+        chosen = np.linspace(0, len(names) - 1, _LEGEND_ROWS - 2).round().astype(int).tolist()
+        handles, names = [handles[i] for i in chosen], [names[i] for i in chosen]
+    panel.legend(
+        handles, [_literal(name) for name in names], loc="upper left", bbox_to_anchor=(1.005, 1.0),
+        borderaxespad=0, fontsize=8, frameon=False, title=title, title_fontsize=8,
+        alignment="left",
+    )  # fmt: skip
+
+
+def _offset(members: list[Line]) -> bool:
+    """Whether the values differ so little that the axis had better count from one of them."""
     finite = [v[np.isfinite(v)] for v in (line.values for line in members)]
-    most = max((float(np.abs(v).max()) for v in finite if len(v)), default=1.0)
-    return most == 0 or 1e-3 <= most < 1e6
+    finite = [v for v in finite if len(v)]
+    if not finite:
+        return False
+    low, high = min(float(v.min()) for v in finite), max(float(v.max()) for v in finite)
+    return max(abs(low), abs(high)) > 1e5 * (high - low) > 0
 
 
 def _panels(lines: list[Line]) -> list[tuple[str, list[Line]]]:
-    """Lines that share an axis: those of one unit; without one, those of one channel."""
-    panels: dict[str, list[Line]] = {}
+    """Lines that share an axis, and what they have in common as its title."""
+    panels: dict[tuple[str, ...], list[Line]] = {}
     for line in lines:
-        panels.setdefault(line.unit or line.label.partition("[")[0], []).append(line)
-    return [
-        (f"[{members[0].unit}]" if members[0].unit else _field(members[0].label), members)
-        for members in panels.values()
-    ]
+        key = ("unit", line.unit) if line.unit else ("field", line.topic, *_family(line))
+        panels.setdefault(key, []).append(line)
+    return [(_common(members), members) for members in panels.values()]
 
 
-def _field(label: str) -> str:
-    name = label.partition("[")[0]
-    return name.rpartition(".")[2] or name
+def _family(line: Line) -> tuple[str, ...]:
+    """Fields that are drawn together where no unit says so: items of an array, x, y and z."""
+    path = line.path.partition("[")[0] if line.path.endswith("]") else line.path
+    group, _, name = path.rpartition(".")
+    return (group, "*") if name in ("w", "x", "y", "z") else (path, line.kind)
+
+
+def _shown(line: Line) -> str:
+    """A line's label, without the `value` that a channel of one thing has for a field."""
+    path = line.path.removeprefix("value")
+    return line.topic + (path if path.startswith("[") else f".{path}" if path else "")
+
+
+def _common(members: list[Line]) -> str:
+    """A title for lines that are drawn together."""
+    shown = [_shown(line) for line in members]
+    if len(shown) == 1:
+        return shown[0]
+    prefix = _beginning(shown)
+    cut = max(prefix.rfind(c) for c in "/.[")
+    if len({line.topic for line in members}) == 1 and len(prefix) >= len(members[0].topic):
+        cut = max(cut, len(members[0].topic))
+    return prefix[: max(cut, 0)].rstrip("/.[") or "several channels"
+
+
+def _differences(names: list[str]) -> list[str]:
+    """The names without what all begin with, up to a mark that parts words."""
+    prefix = _beginning(names)
+    cut = max(prefix.rfind(c) for c in "/.[")
+    if cut <= 0:
+        return names
+    return [name[cut:] if name[cut] == "[" else name[cut + 1 :] for name in names]
+
+
+def _beginning(names: list[str]) -> str:
+    """What all names begin with."""
+    first, last = min(names), max(names)  # in the order of the alphabet: they differ most
+    same = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
+    return first[:same]
+
+
+def _literal(text: str) -> str:
+    """Text that matplotlib takes as it is."""
+    return text.replace("$", r"\$")

@@ -18,24 +18,23 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
 
 from mainspring import _kernel
 from mainspring.capture._errors import CaptureError, ChannelError, RecordingFormatError
-from mainspring.capture._mcap_file import Damage, mcap_module, read_chunks
+from mainspring.capture._mcap_file import Damage, mcap_module, read_chunks, read_metadata
 from mainspring.capture._mcap_records import MAGIC
 from mainspring.errors import nearest
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Batch", "ChannelInfo", "Recording", "Series", "split_path"]
+__all__ = ["NON_FINITE", "Batch", "ChannelInfo", "Recording", "Series", "split_path"]
 
 Column = tuple[str, str, int]
 COLUMNS_KEY = "columns"
+NON_FINITE = ("NaN", "Infinity", "-Infinity")
+"""How a message spells the numbers that JSON has none for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +65,16 @@ class ChannelInfo:
         return self.metadata.get("unit", "")
 
 
+def decode_json(data: bytes, channel: ChannelInfo) -> Any:
+    """What messages of a channel say."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.MsgspecError as error:
+        raise RecordingFormatError(
+            f"channel {channel.topic!r} says its messages are JSON, and they are not: {error}"
+        ) from None
+
+
 @dataclasses.dataclass(frozen=True)
 class Batch:
     """Messages of one channel that stand in one chunk, in the order of the file."""
@@ -78,12 +87,7 @@ class Batch:
         """The messages as Python values; bytes where the encoding is not JSON."""
         if self.channel.message_encoding != "json":
             return list(self.messages)
-        try:
-            decoded: list[Any] = msgspec.json.decode(b"[" + b",".join(self.messages) + b"]")
-        except msgspec.MsgspecError as error:
-            raise RecordingFormatError(
-                f"channel {self.channel.topic!r} says its messages are JSON, and they are not: {error}"
-            ) from None
+        decoded: list[Any] = decode_json(b"[" + b",".join(self.messages) + b"]", self.channel)
         return decoded
 
 
@@ -99,15 +103,24 @@ class Series:
         return len(self.values)
 
     def __getitem__(self, path: str) -> np.ndarray[Any, Any]:
-        """A field as an array: `series["value"]`, `series["pose.position.x"]`, `series["value[2]"]`."""
+        """A field as an array: `series["value"]`, `series["pose.position.x"]`, `series["value[2]"]`.
+
+        Of a field that some messages lack, their items are None.
+        """
         getter = path_getter(path)
-        try:
-            found = [getter(value) for value in self.values]
-        except (KeyError, IndexError, TypeError):
+        found: list[Any] = []
+        missing = 0
+        for value in self.values:
+            try:
+                found.append(getter(value))
+            except (KeyError, IndexError, TypeError):
+                found.append(None)
+                missing += 1
+        if missing and missing == len(found):
             known = [name for name, _, _ in self.channel.columns] or _fields(self.values)
             raise ChannelError(
                 f"channel {self.channel.topic!r} has no field {path!r}", hint=nearest(path, known)
-            ) from None
+            )
         return numeric(found, {n: c for n, c, _ in self.channel.columns}.get(path))
 
 
@@ -143,6 +156,11 @@ class Recording:
     @property
     def topics(self) -> list[str]:
         return [channel.topic for channel in self.channels]
+
+    @property
+    def metadata(self) -> dict[str, dict[str, str]]:
+        """What the file says about itself; a recorder's: `metadata["mainspring"]["scene"]`."""
+        return read_metadata(self._file, self.size)
 
     def channel(self, topic: str) -> ChannelInfo:
         for channel in self.channels:
@@ -180,13 +198,8 @@ class Recording:
             for id, _, time_ns, _, begin, end in _kernel.capture.scan_messages(data):
                 channel = _known(channels, id)
                 if wanted is None or channel.topic in wanted:
-                    message = data[begin:end]
-                    value = (
-                        msgspec.json.decode(message)
-                        if channel.message_encoding == "json"
-                        else message
-                    )
-                    yield channel, time_ns, value
+                    one = Batch(channel, np.array([time_ns]), [data[begin:end]])
+                    yield channel, time_ns, one.decode()[0]
 
     def read(self, topic: str) -> Series:
         """All messages of one channel."""
@@ -206,11 +219,16 @@ class Recording:
             for batch in batches:
                 times[batch.channel.topic].append(batch.times_ns)
                 values[batch.channel.topic].extend(batch.decode())
-        none = np.empty(0, np.int64)
-        return {
-            topic: Series(channel, np.concatenate([none, *times[topic]]), values[topic])
-            for topic, channel in channels.items()
-        }
+        found = {}
+        for topic, channel in channels.items():
+            stamps = np.concatenate([np.empty(0, np.int64), *times[topic]])
+            if sum(one.topic == topic for one in self.channels) > 1:
+                # A file may have several channels of one name: they are told as one, by time.
+                order = np.argsort(stamps, kind="stable")
+                stamps = stamps[order]
+                values[topic] = [values[topic][i] for i in order.tolist()]
+            found[topic] = Series(channel, stamps, values[topic])
+        return found
 
     def close(self) -> None:
         self._file.close()
@@ -293,25 +311,51 @@ def split_path(text: str, topics: Sequence[str]) -> tuple[str, str]:
 
 
 def numeric(values: list[Any], code: str | None = None) -> np.ndarray[Any, Any]:
-    """Decoded values as the narrowest array that keeps them: the declared type, else ints, else floats."""
+    """Decoded values as an array that keeps them: of the declared type, of bools, ints or floats
+    where all are, and of objects otherwise."""
     if code is not None and code != "n":
         dtype = np.dtype(np.bool_) if code == "?" else np.dtype(code)
         if dtype.kind != "f":
             return np.array(values, dtype)
         return np.array(values, np.float64).astype(dtype)
-    kinds = {type(value) for value in values}
-    if kinds <= {bool}:
-        return np.array(values, np.bool_)
-    if kinds <= {int, bool}:
-        return np.array(values, np.int64)
+    kinds: set[type] = set()
+    _gather_kinds(values, kinds)
     try:
-        return np.array(values, np.float64)
-    except (TypeError, ValueError):
-        return np.array(values, object)
+        if kinds == {bool}:
+            return np.array(values, np.bool_)
+        if kinds and kinds <= {int, bool}:
+            return _integers(values)
+        if kinds <= {int, float, bool}:  # the names of NaN and the infinities are floats here
+            return np.array(values, np.float64)
+    except ValueError:  # lists of several lengths
+        pass
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def _gather_kinds(values: list[Any], kinds: set[type]) -> None:
+    for value in values:
+        if type(value) is list:
+            _gather_kinds(value, kinds)
+        else:
+            kinds.add(float if value in NON_FINITE else type(value))
+
+
+def _integers(values: list[Any]) -> np.ndarray[Any, Any]:
+    for dtype in (np.int64, np.uint64, object):
+        try:
+            return np.array(values, dtype)
+        except OverflowError:
+            continue
+    raise AssertionError("objects hold every integer")
 
 
 def _fields(values: list[Any]) -> list[str]:
-    return list(values[0]) if values and isinstance(values[0], dict) else []
+    """The names of what the messages hold, in the order they first appear."""
+    return list(
+        dict.fromkeys(name for value in values if isinstance(value, dict) for name in value)
+    )
 
 
 def _info(channel: Any, schema: Any) -> ChannelInfo:

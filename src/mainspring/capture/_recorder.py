@@ -29,10 +29,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mainspring.capture._channel import Channel, sensor_of
 from mainspring.capture._channel_list import ChannelList
-from mainspring.capture._errors import CaptureError
+from mainspring.capture._errors import CaptureError, RecordingError
 from mainspring.capture._mcap_writer import Compression
 from mainspring.capture._pipe import WhenFull
-from mainspring.capture._session import ChannelGroup, Session, Settings, check_queue, unique_path
+from mainspring.capture._session import (
+    ChannelGroup,
+    Session,
+    Settings,
+    check_settings,
+    unique_path,
+)
 from mainspring.clock import Phase, Registration, Runner, StepContext
 from mainspring.scene import Subsystem
 
@@ -91,13 +97,13 @@ class Recorder(ChannelList, Subsystem):
         self._settings = Settings(
             compression=compression,
             chunk_bytes=chunk_bytes,
-            chunk_span_ns=round(chunk_seconds * 1e9),
+            chunk_span_ns=_span_ns(chunk_seconds),
             queue_bytes=queue_bytes,
             when_full=when_full,
             overwrite=overwrite,
             durable=durable,
         )
-        check_queue(self._settings)
+        check_settings(self._settings)
         super().__init__()
         self._session: Session | None = None
         self._groups: list[_Group] = []
@@ -198,8 +204,14 @@ class Recorder(ChannelList, Subsystem):
         )
 
     def _open(self) -> None:
-        path = self._free_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path = self._free_path()
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(
+                f"{self.path} cannot be created: {error.strerror}",
+                hint="record to a folder that can be written to",
+            ) from error
         self._files.append(path)
         session = Session(_recorded_path(path), self._settings)
         self._session = session
@@ -267,6 +279,12 @@ class _Group:
         if time_ns <= self.beat.last_ns:
             self._recorder.rewound()
         self._group.sample(time_ns)
+
+
+def _span_ns(seconds: float) -> int:
+    if not 1e-9 <= seconds <= 1e9:  # NaN is not, either
+        raise RecordingError(f"a recorder's chunk_seconds is a positive number, not {seconds!r}")
+    return round(seconds * 1e9)
 
 
 def _recorded_path(path: Path) -> Path:

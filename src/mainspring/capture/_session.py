@@ -23,7 +23,7 @@ from mainspring import _kernel
 from mainspring.capture._channel import Channel, Image
 from mainspring.capture._errors import ChannelError, RecordingError
 from mainspring.capture._images import encode_image
-from mainspring.capture._mcap_writer import Compression, McapWriter
+from mainspring.capture._mcap_writer import Compression, McapWriter, compressor
 from mainspring.capture._pipe import Pipe, WhenFull
 from mainspring.capture._reader import COLUMNS_KEY
 from mainspring.capture._schemas import COMPRESSED_IMAGE, time_json
@@ -293,6 +293,14 @@ def unique_path(path: str, number: int) -> str:
     return f"{stem}-{number}{suffix}"
 
 
-def check_queue(settings: Settings) -> None:
-    if settings.queue_bytes < 1 or settings.chunk_bytes < 1 or settings.chunk_span_ns < 1:
-        raise RecordingError("queue_bytes, chunk_bytes and the chunk's span are positive")
+def check_settings(settings: Settings) -> None:
+    """Refuse what would fail only when the run is under way."""
+    compressor(settings.compression)
+    for name in ("queue_bytes", "chunk_bytes", "chunk_span_ns"):
+        value = getattr(settings, name)
+        if type(value) is not int or value < 1:
+            raise RecordingError(f"a recorder's {name} is a positive whole number, not {value!r}")
+    if settings.when_full not in ("wait", "error"):
+        raise RecordingError(
+            f"unknown when_full {settings.when_full!r}", hint="use 'wait' or 'error'"
+        )

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from mainspring.capture._reader import Batch, ChannelInfo, Column, path_getter
+from mainspring.capture._reader import Batch, ChannelInfo, Column, decode_json, path_getter
 from mainspring.capture._schemas import time_json
 
 __all__ = [
@@ -86,7 +86,7 @@ def plan_of(
     whole = Plan(channel, "json", (("", "json", 0),))
     if demotion == "json":
         return whole
-    message = msgspec.json.decode(first)
+    message = decode_json(first, channel)
     if not isinstance(message, dict) or not message:
         return whole
     schema = _schema(channel)
@@ -338,7 +338,7 @@ def _tree_from_json(data: Any) -> Any:
 
 def column_name(topic: str, path: str) -> str:
     """The column of a field: `/arm/q.value`. A topic that would be misread stands in quotes."""
-    if any(c in topic for c in '.["') or not topic:
+    if any(c in topic for c in '.["') or not topic or not (path or topic.startswith("/")):
         topic = json.dumps(topic)
     return f"{topic}.{path}" if path else topic
 

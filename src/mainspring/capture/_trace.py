@@ -27,18 +27,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mainspring.capture._errors import CaptureError
+from mainspring.capture._outputs import Outputs
 from mainspring.clock import FrameReport, Phase, Registration, TimeManager, TimeMode
 
 if TYPE_CHECKING:
     from mainspring.scene import Scene
 
-__all__ = ["CallbackTime", "InstantSpan", "Span", "Trace"]
+__all__ = ["CallbackTime", "InstantSpan", "Span", "Trace", "check_target"]
 
 LATE_NS = 1_000_000
 """Waiting for a wall time is exact to some tens of microseconds; below a millisecond is on time."""
 
 
-class Span(msgspec.Struct, frozen=True):
+# What a trace keeps holds texts and numbers alone: the collector need not walk through it, which
+# would show in the trace as time that the run never took.
+
+
+class Span(msgspec.Struct, frozen=True, gc=False):
     """Something that took wall time, counted from the start of the trace."""
 
     name: str
@@ -50,7 +55,7 @@ class Span(msgspec.Struct, frozen=True):
     end_ns: int
 
 
-class InstantSpan(msgspec.Struct, frozen=True):
+class InstantSpan(msgspec.Struct, frozen=True, gc=False):
     """One instant, and how late it was."""
 
     sim_ns: int
@@ -61,7 +66,7 @@ class InstantSpan(msgspec.Struct, frozen=True):
     """Its spans are those from here to the next instant's."""
 
 
-class FrameSpan(msgspec.Struct, frozen=True):
+class FrameSpan(msgspec.Struct, frozen=True, gc=False):
     """One frame of the outer loop."""
 
     number: int
@@ -72,7 +77,7 @@ class FrameSpan(msgspec.Struct, frozen=True):
     skipped_ns: int
 
 
-class CallbackTime(msgspec.Struct):
+class CallbackTime(msgspec.Struct, gc=False):
     """What one callback took in all."""
 
     name: str
@@ -297,21 +302,28 @@ class Trace:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace as `.json` (Chrome's and Perfetto's format), `.svg` or `.png`."""
-        target = Path(path)
-        if target.suffix == ".json":
-            from mainspring.capture._trace_json import trace_json
+        target = check_target(path)
+        with Outputs() as files:
+            if target.suffix == ".json":
+                from mainspring.capture._trace_json import trace_json
 
-            target.write_bytes(trace_json(self))
-        elif target.suffix in (".svg", ".png"):
-            from mainspring.capture._trace_picture import trace_picture
+                files.add(target).write_bytes(trace_json(self))
+            else:
+                from mainspring.capture._trace_picture import trace_picture
 
-            trace_picture(self).save(target)
-        else:
-            raise CaptureError(
-                f"a trace cannot be written as {target.suffix or 'a file without a suffix'}",
-                hint="use .json, .svg or .png",
-            )
+                trace_picture(self).save(files.add(target), target.suffix)
         return target
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Refuse a name that no trace can be written to, before anything is run to fill it."""
+    target = Path(path)
+    if target.suffix not in (".json", ".svg", ".png"):
+        raise CaptureError(
+            f"a trace cannot be written as {target.suffix or 'a file without a suffix'}",
+            hint="use .json, .svg or .png",
+        )
+    return target
 
 
 _PHASE_NAMES = {phase: str(phase) for phase in Phase}

@@ -35,12 +35,17 @@ _WIDTH, _LEFT, _RIGHT = 1200, 70, 24
 _INNER = _WIDTH - _LEFT - _RIGHT
 _COLUMNS = 240
 _ROWS = 12
+_BARS, _BAR = 530, 200
+"""Where the bars of the table of callbacks begin, and how long the longest is."""
+_NUMBERS = (820, 900, 980, 1075, 1176)
+"""Where its columns of numbers end."""
 
 
 def trace_picture(trace: Trace) -> Picture:
     """Draw a trace."""
     callbacks = trace.by_cost()[:_ROWS]
-    height = 560 + 24 * max(len(callbacks), 1)
+    left_out = len(trace.callbacks) > _ROWS
+    height = 560 + 24 * (max(len(callbacks), 1) + left_out)
     picture = Picture(_WIDTH, height, f"Where time went in {trace.name}")
     _head(picture, trace)
     _overview(picture, trace, top=120, height=150)
@@ -52,21 +57,25 @@ def trace_picture(trace: Trace) -> Picture:
 
 def _head(picture: Picture, trace: Trace) -> None:
     sim, wall = trace.sim_end_ns - trace.sim_begin_ns, trace.wall_ns
-    picture.text(_LEFT, 36, f"Where time went in {trace.name}", size=20, bold=True)
-    factor = f" (×{sim / wall:.3g})" if wall else ""
+    factor = f" (×{_three_digits(sim / wall)})" if wall and sim else ""
     facts = [
         f"{_duration(sim)} simulated in {_duration(wall)}{factor}",
-        f"{len(trace.instants)} instants",
+        _counted(len(trace.instants), "instant"),
     ]
     if trace.frames:
-        facts.append(f"{len(trace.frames)} frames")
+        facts.append(_counted(len(trace.frames), "frame"))
     if trace.dropped:
         facts.append(f"{trace.dropped} spans beyond the limit left out")
-    picture.text(_LEFT, 58, ", ".join(facts), size=13, color=_FAINT)
     told = _verdict(trace)
+    picture.text(_LEFT, 58, ", ".join(facts), size=13, color=_FAINT)
+    # On the line of the facts, or above it where both do not fit.
+    beside = 7.2 * len(", ".join(facts)) + 8.6 * len(told) < _INNER
+    room = 90 if beside else 90 - int(8.6 * len(told) / 11.5)
+    heading = _short(f"Where time went in {trace.name}", max(room, 20))
+    picture.text(_LEFT, 36, heading, size=20, bold=True)
     picture.text(
         _WIDTH - _RIGHT,
-        58,
+        58 if beside else 36,
         told or ("nothing was late" if trace.paced else "nothing would be late in real time"),
         size=13,
         color=_LATE if told else "#3b7d3a",
@@ -87,7 +96,7 @@ def _verdict(trace: Trace) -> str:
     if late:
         word = "late" if trace.paced else "would be late in real time"
         worst = _duration(max(by for _, by in late))
-        said.append(f"{len(late)} instants {word}, the worst by {worst}")
+        said.append(f"{_counted(len(late), 'instant')} {word}, the worst by {worst}")
     for word, given_up in (
         ("forgiven", sum(frame.forgiven_ns for frame in trace.frames)),
         ("skipped", sum(frame.skipped_ns for frame in trace.frames)),
@@ -147,7 +156,7 @@ def _time_axis(picture: Picture, wall_ns: int, y: float) -> None:
         picture.line(x, y, x, y + 4, _FAINT)
         near_the_end = x > _WIDTH - _RIGHT - 30
         picture.text(
-            x, y + 17, _duration(tick * step), size=11, color=_FAINT,
+            x, y + 17, _duration(tick * step) if tick else "0", size=11, color=_FAINT,
             anchor="end" if near_the_end else "middle",
         )  # fmt: skip
 
@@ -169,6 +178,7 @@ def _lateness(picture: Picture, trace: Trace, *, top: float, height: float) -> N
         picture.rectangle(x, top + 3, 10, 10, _GIVEN_UP)
         picture.text(x + 15, top + 12, "given up by a frame (forgiven or skipped)", size=12)
     if not late and not given_up:
+        picture.text(_LEFT + 12 + 7.6 * len(what), top + 12, "none", size=12, color=_FAINT)
         return
     most = max(by for _, by in late + given_up)
     width = _INNER / _COLUMNS
@@ -210,12 +220,12 @@ def _worst(picture: Picture, trace: Trace, *, top: float, height: float) -> None
         told = f"{span.name} ({span.runner}, {span.kind}): {took}"
         picture.rectangle(x, top, width, height, _COLORS[span.kind], title=told)
         picture.line(x, top, x, top + height, "#ffffff")
-        room = int((width - 10) / 7)
-        if room >= 4:
-            picture.text(
-                x + 6, top + 26, _short(span.name, room), size=12, color="#ffffff", bold=True
-            )
-            picture.text(x + 6, top + 44, _short(took, room), size=11, color="#ffffff")
+        room = int((width - 10) / 7.8)
+        if room >= 5:
+            name = _short(span.name, room)
+            picture.text(x + 6, top + 26, name, size=12, color="#ffffff", bold=True)
+        if room >= len(took):
+            picture.text(x + 6, top + 44, took, size=11, color="#ffffff")
 
 
 def _table(picture: Picture, trace: Trace, *, top: float) -> None:
@@ -223,31 +233,37 @@ def _table(picture: Picture, trace: Trace, *, top: float) -> None:
     total = sum(row.total_ns for row in rows)
     busy = sum(one.end_ns - one.begin_ns for one in trace.instants)
     picture.text(_LEFT, top - 12, "callbacks, by what they took in all", size=12, bold=True)
-    for x, name in (
-        (760, "total"),
-        (850, "share"),
-        (940, "calls"),
-        (1040, "mean"),
-        (1140, "longest"),
-    ):
+    for x, name in zip(_NUMBERS, ("total", "share", "calls", "mean", "longest"), strict=True):
         picture.text(x, top - 12, name, size=11, color=_FAINT, anchor="end")
     if not rows:
         picture.text(_LEFT, top + 14, "no callback ran", size=12, color=_FAINT)
     most = rows[0].total_ns if rows else 1
     for number, row in enumerate(rows[:_ROWS]):
         y = top + 24 * number
-        picture.rectangle(330, y, 330 * row.total_ns / max(most, 1), 16, _COLORS[row.kind])
-        picture.text(_LEFT, y + 12, _short(row.name, 24), size=12)
-        place = f"{row.runner} {row.kind}".strip()
-        picture.text(322, y + 12, _short(place, 20), size=10, color=_FAINT, anchor="end")
-        for x, text in (
-            (760, _duration(row.total_ns)),
-            (850, f"{row.total_ns / max(total, busy, 1):.1%}"),
-            (940, str(row.calls)),
-            (1040, _duration(row.total_ns / row.calls)),
-            (1140, _duration(row.max_ns)),
-        ):
+        picture.rectangle(
+            _BARS, y, _BAR * row.total_ns / max(most, 1), 16, _COLORS[row.kind], title=row.name
+        )
+        picture.text(_LEFT, y + 12, _short(row.name, 36), size=12)
+        place = f"{_short(row.runner, 20)} {row.kind}".strip()
+        picture.text(_BARS - 10, y + 12, place, size=10, color=_FAINT, anchor="end")
+        numbers = (
+            _duration(row.total_ns),
+            f"{row.total_ns / max(total, busy, 1):.1%}",
+            str(row.calls),
+            _duration(row.total_ns / row.calls),
+            _duration(row.max_ns),
+        )
+        for x, text in zip(_NUMBERS, numbers, strict=True):
             picture.text(x, y + 12, text, size=12, anchor="end")
+    if len(rows) > _ROWS:
+        rest = sum(row.total_ns for row in rows[_ROWS:])
+        picture.text(
+            _LEFT,
+            top + 24 * _ROWS + 12,
+            f"and {len(rows) - _ROWS} more, {_duration(rest)} together",
+            size=12,
+            color=_FAINT,
+        )
 
 
 def _round_step(rough: float) -> float:
@@ -256,11 +272,23 @@ def _round_step(rough: float) -> float:
 
 
 def _short(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: max(room - 1, 1)] + "…"
+    """`text` in `room` characters: without its middle, because names differ at their ends."""
+    if len(text) <= room:
+        return text
+    tail = max(room - 1, 1) // 2
+    return text[: max(room - 1 - tail, 1)] + "…" + (text[-tail:] if room > 3 else "")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _duration(ns: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
+        if ns >= 0.9995 * size:
+            return f"{_three_digits(ns / size)} {unit}"
     return f"{ns:.0f} ns"

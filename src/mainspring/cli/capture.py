@@ -49,7 +49,7 @@ def plot(
     """Draws channels of a recording over sim time; all numeric ones if none is named."""
     from mainspring.capture import plot as draw
 
-    target = recording.with_suffix(".png") if out is None else out
+    target = recording.parent / f"{recording.stem}.png" if out is None else out
     with _bar("plotting", progress) as tell:
         labels = draw(
             recording,
@@ -84,9 +84,12 @@ def trace(
     from rich.console import Console
 
     from mainspring.capture import Trace
+    from mainspring.capture._trace import check_target
     from mainspring.clock import duration
     from mainspring.scene import open_scene
 
+    targets = [check_target(out)]
+    targets += [out.with_suffix(suffix) for suffix, on in ((".svg", svg), (".png", png)) if on]
     opened = open_scene(scene)
     console = Console(stderr=True)
     watched = Trace(opened, limit=limit)
@@ -96,8 +99,6 @@ def trace(
             report = opened.run(seconds, mode=mode, progress=progress and console.is_terminal)
     finally:
         # What was seen up to an error is what one wants to look at.
-        targets = [out]
-        targets += [out.with_suffix(suffix) for suffix, on in ((".svg", svg), (".png", png)) if on]
         for target in dict.fromkeys(targets):
             watched.save(target)
         if opened.time.failure is None:
