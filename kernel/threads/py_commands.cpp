@@ -31,6 +31,7 @@ struct CommandQueue {
     PyObject_HEAD
     std::vector<Command> commands;
     std::vector<Command> follow_ups;  ///< submitted by submitted work
+    PyObject* diverted;               ///< called with what is submitted, once the queue is closed
 };
 
 CommandQueue* as_queue(PyObject* self) { return reinterpret_cast<CommandQueue*>(self); }
@@ -53,6 +54,13 @@ PyObject* queue_submit(PyObject* self, PyObject* const* args, Py_ssize_t nargs) 
                      Py_TYPE(args[0])->tp_name);
         return nullptr;
     }
+    CommandQueue* queue = as_queue(self);
+    if (queue->diverted != nullptr) {
+        PyObject* call = Py_NewRef(queue->diverted);
+        PyObject* answer = PyObject_Vectorcall(call, args, static_cast<std::size_t>(nargs), nullptr);
+        Py_DECREF(call);
+        return answer;
+    }
     PyObject* arguments = nullptr;
     if (nargs > 1) {
         arguments = PyTuple_New(nargs - 1);
@@ -70,7 +78,6 @@ PyObject* queue_submit(PyObject* self, PyObject* const* args, Py_ssize_t nargs) 
         lasti = PyFrame_GetLasti(frame);
         Py_DECREF(frame);
     }
-    CommandQueue* queue = as_queue(self);
     try {
         ((declared & kRender) != 0 ? queue->follow_ups : queue->commands)
             .emplace_back(args[0], arguments, code, lasti);
@@ -80,6 +87,11 @@ PyObject* queue_submit(PyObject* self, PyObject* const* args, Py_ssize_t nargs) 
         return PyErr_NoMemory();
     }
     Py_INCREF(args[0]);
+    Py_RETURN_NONE;
+}
+
+PyObject* queue_divert(PyObject* self, PyObject* call) {
+    Py_XSETREF(as_queue(self)->diverted, Py_NewRef(call));
     Py_RETURN_NONE;
 }
 
@@ -158,6 +170,7 @@ PyObject* queue_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 
 int queue_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(as_queue(self)->diverted);
     for (const auto* commands : {&as_queue(self)->commands, &as_queue(self)->follow_ups}) {
         for (const Command& command : *commands) {
             Py_VISIT(command.call);
@@ -169,6 +182,7 @@ int queue_traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 int queue_clear(PyObject* self) {
+    Py_CLEAR(as_queue(self)->diverted);
     for (auto* commands : {&as_queue(self)->commands, &as_queue(self)->follow_ups}) {
         std::vector<Command> taken = std::exchange(*commands, {});
         release(taken);
@@ -200,6 +214,8 @@ PyMethodDef queue_methods[] = {
      "Remember a call, its arguments, and the place that submits it."},
     {"take", queue_take, METH_NOARGS,
      "Everything submitted so far, in order, as (call, arguments, code, instruction); the queue is empty then."},
+    {"divert", queue_divert, METH_O,
+     "From now on a submission is not remembered: it calls this with the call and its arguments."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -143,6 +143,15 @@ void guard_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
+PyObject* guard_repr(PyObject* self) {
+    return PyUnicode_FromFormat("<guarded %R>", reinterpret_cast<Guard*>(self)->call);
+}
+
+/// Pickled and copied as functions are: by where it is found.
+PyObject* guard_reduce(PyObject* self, PyObject*) {
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
 PyObject* guard_get(PyObject* self, PyObject* instance, PyObject*) {
     return instance == nullptr ? Py_NewRef(self) : PyMethod_New(self, instance);
 }
@@ -154,6 +163,11 @@ PyMemberDef guard_members[] = {
     {"allowed", T_UBYTE, offsetof(Guard, allowed), READONLY, nullptr},
     {"refused", T_UBYTE, offsetof(Guard, refused), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
+};
+
+PyMethodDef guard_methods[] = {
+    {"__reduce__", guard_reduce, METH_NOARGS, "Its name: it is a function of its module."},
+    {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef guard_getset[] = {
@@ -174,6 +188,8 @@ PyType_Slot guard_slots[] = {
     {Py_tp_clear, slot(guard_clear)},
     {Py_tp_dealloc, slot(guard_dealloc)},
     {Py_tp_descr_get, slot(guard_get)},
+    {Py_tp_repr, slot(guard_repr)},
+    {Py_tp_methods, guard_methods},
     {Py_tp_members, guard_members},
     {Py_tp_getset, guard_getset},
     {0, nullptr},

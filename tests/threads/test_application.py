@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import threading
@@ -31,6 +32,7 @@ from mainspring.threads import (
     ThreadError,
     WrongThreadError,
     current_context,
+    is_main_thread,
     require_main_thread,
 )
 
@@ -430,6 +432,32 @@ def test_the_debug_mode_names_what_was_long(
     app.add_poll(slow_poll)
     report = app.run(frames=1)
     (work,) = report.long_work
-    assert "slow_poll" in work.name
+    assert work.name.endswith("slow_poll")
     assert work.elapsed_ns == 50_000_000
     assert "kept the main thread" in caplog.text
+
+
+def test_the_debug_mode_names_dispatched_work_and_where_it_came_from() -> None:
+    """Each operation is work of its own: a flood of short ones is nobody's fault."""
+    clock = Ticks(0)
+    app = Application(clock=clock, frame_rate=60, debug=True)
+
+    def step(ns: int) -> None:
+        clock.now_ns += ns
+
+    for _ in range(5):
+        app.dispatcher.execute_async(step, 5_000_000)
+    app.dispatcher.execute_async(lambda: step(20_000_000))
+    (work,) = app.run(frames=1).long_work
+    line = inspect.currentframe().f_lineno - 2  # type: ignore[union-attr]
+    assert f"<lambda> at {__file__}:{line}, handed over at {__file__}:{line} in test" in work.name
+
+
+def test_the_main_thread_stays_known_until_the_last_application_ends() -> None:
+    first, second = Application(frame_rate=None), Application(frame_rate=None)
+    first.run(frames=1)
+    seen: list[bool] = []
+    second.add_poll(lambda: seen.append(is_main_thread()))
+    second.run(frames=1)
+    assert seen == [True]
+    assert not is_main_thread()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import inspect
+import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
 import pytest
@@ -224,6 +227,133 @@ def test_a_coroutine_is_checked_where_it_runs(on_thread: Callable[..., Any]) -> 
     assert asyncio.run(change()) == "changed"
     with pytest.raises(WrongThreadError, match="change was called"):
         on_thread(lambda: asyncio.run(change()), "network")
+
+
+@pytest.mark.usefixtures("main_thread")
+def test_a_generator_is_checked_each_time_it_goes_on(on_thread: Callable[..., Any]) -> None:
+    """Its body runs where somebody asks for the next item, which need not be where it was made."""
+    ended: list[str] = []
+
+    @require_main_thread
+    def items() -> Generator[int, int, str]:
+        try:
+            got = yield 1
+            yield got
+        except KeyError:
+            yield 3
+        finally:
+            ended.append("closed")
+        return "end"
+
+    assert inspect.isgeneratorfunction(items)
+    running = items()
+    with pytest.raises(WrongThreadError, match=r"items was called on thread"):
+        on_thread(lambda: next(running), "job")
+    running = items()
+    assert next(running) == 1
+    assert running.send(2) == 2
+    assert running.throw(KeyError()) == 3
+    with pytest.raises(StopIteration) as last:
+        next(running)
+    assert last.value.value == "end"
+    begun = items()
+    next(begun)
+    on_thread(begun.close, "job")  # as a collector would, on whichever thread it runs
+    assert ended == ["closed", "closed"]
+
+
+@pytest.mark.usefixtures("main_thread")
+def test_an_asynchronous_generator_is_checked_each_time_it_goes_on(
+    on_thread: Callable[..., Any],
+) -> None:
+    ended: list[str] = []
+
+    @require_main_thread
+    async def items() -> AsyncGenerator[int, int]:
+        try:
+            got = yield 1
+            yield got
+        except KeyError:
+            yield 3
+        finally:
+            ended.append("closed")
+
+    async def ask() -> list[int]:
+        running = items()
+        told = [await anext(running), await running.asend(2), await running.athrow(KeyError())]
+        told += [item async for item in running]
+        begun = items()
+        await anext(begun)
+        await begun.aclose()
+        return told
+
+    assert inspect.isasyncgenfunction(items)
+    assert asyncio.run(ask()) == [1, 2, 3]
+    assert ended == ["closed", "closed"]
+    with pytest.raises(WrongThreadError, match=r"items was called on thread"):
+        on_thread(lambda: asyncio.run(ask()), "network")
+
+
+class Window:
+    title = "window"
+
+    @require_main_thread
+    @classmethod
+    def open(cls) -> str:
+        return cls.title
+
+    @require_main_thread
+    @staticmethod
+    def screens() -> int:
+        return 2
+
+    @require_main_thread
+    @property
+    def size(self) -> int:
+        """How large."""
+        return 3
+
+    @size.setter
+    @require_main_thread
+    def size(self, size: int) -> None:
+        self.title = str(size)
+
+    @thread_context("main")
+    @functools.cached_property
+    def area(self) -> int:
+        return 9
+
+
+@pytest.mark.usefixtures("main_thread")
+def test_a_check_stands_before_whatever_a_class_has(on_thread: Callable[..., Any]) -> None:
+    """Class methods, static methods and properties, whichever decorator is the outer one."""
+    window = Window()
+    calls: dict[str, Callable[[], Any]] = {
+        "open": window.open,
+        "screens": Window.screens,
+        "size": lambda: window.size,
+        "size again": lambda: setattr(window, "size", 4),
+        "area": lambda: window.area,
+    }
+    for name, call in calls.items():
+        with pytest.raises(WrongThreadError, match=rf"Window\.{name.split()[0]} was called"):
+            on_thread(call, "job")
+    assert [call() for call in calls.values()] == ["window", 2, 3, None, 9]
+    assert window.title == "4"
+    assert Window.size.__doc__ == "How large."
+
+
+def test_what_cannot_be_checked_is_refused_with_the_way() -> None:
+    with pytest.raises(ThreadError, match=r"class Window cannot be .*\n.*its __init__"):
+        require_main_thread(Window)
+    with pytest.raises(ThreadError, match="5 cannot be put behind a check"):
+        thread_context("job")(5)  # type: ignore[type-var]
+
+
+def test_guards_are_copied_and_sent_like_functions() -> None:
+    assert copy.deepcopy(change_scene) is change_scene
+    assert pickle.loads(pickle.dumps(change_scene)) is change_scene
+    assert "guarded <function change_scene" in repr(change_scene)
 
 
 def test_contexts_nest_and_end_with_their_block(on_thread: Callable[..., Any]) -> None:

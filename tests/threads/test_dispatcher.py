@@ -206,6 +206,61 @@ def test_wake_ends_a_wait() -> None:
     assert dispatcher.wait(0.0) is False
 
 
+class Interrupted:
+    """The gate of a sleeper who is woken, and to whom Ctrl-C comes before it knows that it was."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self.shut = True
+        self.meanwhile: Callable[[], None] | None = meanwhile
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if blocking and self.meanwhile is not None:
+            self.meanwhile()
+            self.meanwhile = None
+            assert not self.shut, "nobody woke it"
+            self.shut = True
+            raise KeyboardInterrupt
+        assert not (blocking and self.shut and timeout < 0), "nobody opens it a second time"
+        was_open, self.shut = not self.shut, True
+        return was_open
+
+    def release(self) -> None:
+        self.shut = False
+
+
+def test_an_interrupt_as_the_wait_ends_is_an_interrupt_and_no_hang() -> None:
+    dispatcher = MainThreadDispatcher()
+    ran: list[int] = []
+    gate = Interrupted(lambda: dispatcher.execute_async(ran.append, 1))
+    dispatcher._gate = gate  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        dispatcher.wait()
+    assert dispatcher.wait() is True
+    dispatcher.process_pending()
+    assert ran == [1]
+    assert dispatcher.wait(0.0) is False
+
+
+def test_a_flood_that_never_ran_is_one_line_for_each_of_its_places(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    dispatcher = MainThreadDispatcher()
+    for _ in range(1000):
+        dispatcher.execute_async(print)
+    dispatcher.execute_async(len, ())
+    dispatcher.close()
+    many, one = caplog.messages
+    assert "print will not run" in many
+    assert many.endswith(", 1000 times)")
+    assert "len will not run" in one
+    assert "times" not in one
+
+
+def test_what_cannot_be_called_is_refused_where_it_is_handed_over() -> None:
+    with pytest.raises(TypeError, match=r"execute_async\(\) takes a callable, not int"):
+        MainThreadDispatcher().execute_async(5)  # type: ignore[arg-type]
+
+
 def test_the_dispatcher_belongs_to_the_recorded_main_thread(
     on_thread: Callable[..., Any], main_thread: None
 ) -> None:

@@ -415,9 +415,10 @@ PLANTED: dict[str, tuple[Any, str, str, str, Any]] = {
         "            pass\n        self._waker = waker\n        return True", explore_sleep),
     "a wake-up is not kept": (
         MainThreadDispatcher, "wake", "self._woken = waker is None", "pass", explore_sleep),
-    "the gate stays open": (
-        MainThreadDispatcher, "wait", "if not woken and self._take_waker() is None:",
-        "if not woken and self._take_waker() is None and False:", explore_sleep),
+    "the gate is shut behind who opens it": (
+        MainThreadDispatcher, "wait", "        if not self._may_sleep(self._open_gate):\n            return bool(self._pending)\n",
+        "        if not self._may_sleep(self._open_gate):\n            return bool(self._pending)\n        self._gate.acquire(blocking=False)\n",
+        explore_sleep),
     "the loop is told to end after it was woken": (
         Application, "stop", "self.dispatcher.wake()", "pass", explore_application),
     "who joins is asked": (

@@ -459,3 +459,62 @@ def test_exit_lets_go_a_worker_that_waits_for_the_main_thread(tmp_path: Path) ->
     out, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
     assert "never" not in out
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "threading.Thread(target=job.join).start()",
+        """
+        dispatcher = MainThreadDispatcher()
+        threading.Thread(target=dispatcher.execute, args=(print, "never")).start()
+        while not dispatcher.pending: pass
+        """,
+    ],
+)
+def test_exit_lets_go_a_thread_of_the_programs_own(tmp_path: Path, tail: str) -> None:
+    """The interpreter waits for such threads before anything else: whoever they wait for ends
+    first, or this would hang."""
+    begin = "import threading\nfrom mainspring.threads import MainThreadDispatcher\n"
+    process = _script(begin + textwrap.dedent(tail), tmp_path / "half")
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert "never" not in out
+    assert list(tmp_path.iterdir()) == []
+
+
+class Calling(Job[Any]):
+    """Does what it is told."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        super().__init__("calling")
+        self.call = call
+
+    def run(self, stop: StopToken, progress: Progress) -> Any:
+        return self.call()
+
+
+def test_an_exit_asked_for_in_a_job_ends_the_job_and_nothing_else() -> None:
+    job = Calling.start(sys.exit)
+    job.join()
+    with pytest.raises(JobError, match="'calling' ended with SystemExit") as caught:
+        job.take_result()
+    assert isinstance(caught.value.__cause__, SystemExit)
+
+
+def test_joining_what_would_never_be_done_is_an_error_and_no_hang() -> None:
+    """A job that was not started, and one that waits for itself."""
+    with pytest.raises(JobError, match=r"made and not started.*\n.*Calling\.start"):
+        Calling(print).join()
+    jobs: list[Calling] = []
+    knows_itself = threading.Event()
+
+    def join_itself() -> None:
+        knows_itself.wait()
+        jobs[0].join()
+
+    jobs.append(Calling.start(join_itself))
+    knows_itself.set()
+    jobs[0].join()
+    with pytest.raises(JobError, match="would wait for itself"):
+        jobs[0].take_result()

@@ -231,3 +231,23 @@ def test_a_queue_that_holds_itself_is_collected() -> None:
     del holder, renderer
     gc.collect()
     assert ref() is None
+
+
+@pytest.mark.parametrize("policy", ThreadingPolicy)
+def test_nothing_gets_lost_after_the_end(policy: ThreadingPolicy) -> None:
+    """What nobody would draw is refused to whoever submits it; a resource is freed at once."""
+    freed: list[int] = []
+    renderer = Renderer(policy)
+    submit = renderer.submit
+    renderer.close()
+    with pytest.raises(ThreadError, match=r"append was submitted to a renderer that is closed"):
+        submit(freed.append, 1)
+    renderer.submit_resource_free(freed.append, 2)
+    assert freed == [2]
+    assert renderer.pending == 0
+
+
+def test_an_unknown_policy_is_refused_with_the_nearest() -> None:
+    assert Renderer("Single_Threaded").policy is ThreadingPolicy.SINGLE_THREADED
+    with pytest.raises(ThreadError, match="did you mean 'multi_threaded'"):
+        Renderer("multi")

@@ -48,3 +48,6 @@ class CommandQueue:
 
     def take(self) -> list[tuple[Callable[..., Any], tuple[Any, ...], CodeType | None, int]]:
         """Everything submitted so far, in order; the queue is empty then."""
+
+    def divert(self, call: Callable[..., object], /) -> None:
+        """From now on a submission is not remembered: it calls `call` with what is submitted."""

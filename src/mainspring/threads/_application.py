@@ -23,6 +23,7 @@ import contextlib
 import functools
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -41,6 +42,7 @@ from mainspring.threads._dispatcher import FRAME_BUDGET_NS, MainThreadDispatcher
 from mainspring.threads._errors import RenderError, ThreadError
 from mainspring.threads._job import Job, cancel_all_jobs
 from mainspring.threads._monitor import LongWork, MainThreadMonitor, debug_threads
+from mainspring.threads._naming import name_of
 from mainspring.threads._render import Renderer, ThreadingPolicy
 from mainspring.threads._signals import ending_signals
 from mainspring.threads._watcher import Change, FileWatcher
@@ -51,6 +53,10 @@ _log = logging.getLogger("mainspring.threads")
 
 _LOOK_NS = 100_000_000
 """How long a sleep goes on when a signal ends the loop, and how often progress is shown."""
+
+
+_recording: weakref.WeakSet[Application] = weakref.WeakSet()
+"""The applications on whose account there is a main thread: it is forgotten after the last one."""
 
 
 class _Framed(Protocol):
@@ -91,8 +97,10 @@ class Application:
             raise ThreadError(
                 f"frame_rate is {frame_rate}", hint="above 0, or None to run without pause"
             )
-        self._records_main = not is_main_thread()
-        record_main_thread()
+        policy = ThreadingPolicy.of(policy)
+        if not is_main_thread() or _recording:  # else somebody else said it, and it stays so
+            record_main_thread()
+            _recording.add(self)
         self.scene = scene
         self.name = name
         self.dispatcher = MainThreadDispatcher(on_error=self._on_error)
@@ -179,8 +187,7 @@ class Application:
     def frame(self) -> Any:
         """One turn without its sleep, for whoever has a loop already; the scene's frame report."""
         self._check("frame")
-        with self._section("dispatched work"):  # A1
-            self._dispatched += self.dispatcher.process_pending(self._budget_ns, caller=self)
+        self._serve(self._budget_ns)  # A1
         self._poll()  # A2
         now_ns = self._clock()
         elapsed_ns = 0 if self._last_ns is None else now_ns - self._last_ns
@@ -217,8 +224,10 @@ class Application:
             self._on_error(error, "the last frames")
         if self.monitor is not None:
             self.monitor.close()
-        if self._records_main:
-            forget_main_thread()
+        if self in _recording:
+            _recording.discard(self)
+            if not _recording:
+                forget_main_thread()
 
     def __enter__(self) -> Application:
         return self
@@ -284,9 +293,11 @@ class Application:
         return 0 if next_ns is None or self._stopping is not None else next_ns - self._clock()
 
     def _serve(self, left_ns: int) -> None:
-        with self._section("dispatched work"):
-            budget_ns = min(self._budget_ns, left_ns)
-            self._dispatched += self.dispatcher.process_pending(budget_ns, caller=self)
+        self._dispatched += self.dispatcher.process_pending(
+            min(self._budget_ns, left_ns),
+            caller=self,
+            around=None if self.monitor is None else self.monitor.section,
+        )
 
     def _poll(self) -> None:
         # order: watchers, jobs, polls; each as they were added
@@ -306,7 +317,7 @@ class Application:
 
     def _guarded(self, call: Callable[[], object], named: Callable[..., object]) -> None:
         """What reports to the loop may fail without ending it; the failure is reported."""
-        place = getattr(named, "__qualname__", repr(named))
+        place = name_of(named)
         with self._section(place):
             try:
                 call()

@@ -23,7 +23,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +33,7 @@ from typing import Any, TypeVar, cast, overload
 from mainspring._kernel import threads as _kernel
 from mainspring.errors import THREAD_ROWS, nearest, thread_row
 from mainspring.threads._errors import ThreadError, WrongThreadError
+from mainspring.threads._guards import guarded
 
 __all__ = [
     "TABLE",
@@ -182,8 +182,8 @@ def _require_main_thread(call: F) -> F: ...
 def _require_main_thread(call: str | None = None) -> None: ...
 def _require_main_thread(call: Any = None) -> Any:
     """Only on the main thread: a decorator, or an assertion that may be given the call's name."""
-    if callable(call):
-        return _guarded(call, _BITS[ThreadContext.MAIN], 0)
+    if call is not None and not isinstance(call, str):
+        return guarded(call, _BITS[ThreadContext.MAIN], 0, _raise_broken)
     if not is_main_thread():
         raise _not_on_main(call or _caller())
     return None
@@ -195,8 +195,8 @@ def _forbid_main_thread(call: F) -> F: ...
 def _forbid_main_thread(call: str | None = None) -> None: ...
 def _forbid_main_thread(call: Any = None) -> Any:
     """Never on the main thread: a decorator, or an assertion that may be given the call's name."""
-    if callable(call):
-        return _guarded(call, 0, _BITS[ThreadContext.MAIN])
+    if call is not None and not isinstance(call, str):
+        return guarded(call, 0, _BITS[ThreadContext.MAIN], _raise_broken)
     if is_main_thread():
         raise _on_main(call or _caller())
     return None
@@ -231,8 +231,7 @@ class thread_context:
         contexts. Kept and called, it is the cheapest form."""
 
     def __call__(self, function: F) -> F:
-        guarded: F = _guarded(function, self._allowed, 0)
-        return guarded
+        return cast(F, guarded(function, self._allowed, 0, _raise_broken))
 
     def _check(self, call: str | None = None) -> None:
         if not _kernel.current_contexts() & self._allowed:
@@ -263,29 +262,6 @@ def assert_owner(owner: int, call: str, *, what: str = "object") -> None:
     row = (context or ThreadContext.MAIN).row
     name = next((t.name for t in threading.enumerate() if t.ident == owner), "one that ended")
     raise _broken(call, row, f"this {what} belongs to thread {name!r}", _TO_MAIN)
-
-
-def _guarded(function: Any, allowed: int, refused: int) -> Any:
-    """`function` behind a check. Wrapping keeps its name, its doc and its signature."""
-    if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(_guarded(function.__func__, allowed, refused))
-    if inspect.iscoroutinefunction(function):
-        # The body of a coroutine runs later, maybe elsewhere: check there.
-        gate = _kernel.Guard(_pass, allowed, refused, _raise_broken)
-        gate.__wrapped__ = function
-
-        @functools.wraps(function)
-        async def checked(*args: Any, **kwargs: Any) -> Any:
-            gate()
-            return await function(*args, **kwargs)
-
-        return checked
-    guard = _kernel.Guard(function, allowed, refused, _raise_broken)
-    return functools.update_wrapper(guard, function)
-
-
-def _pass() -> None:
-    return None
 
 
 def _raise_broken(guard: Any) -> None:

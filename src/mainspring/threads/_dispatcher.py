@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import itertools
 import logging
 import sys
 import threading
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -31,6 +30,7 @@ from mainspring._kernel import threads as _kernel
 from mainspring.threads import _sync
 from mainspring.threads._contexts import assert_owner, is_main_thread
 from mainspring.threads._errors import DispatcherClosedError, DispatchError
+from mainspring.threads._naming import name_of
 
 __all__ = ["MainThreadDispatcher"]
 
@@ -95,7 +95,7 @@ class MainThreadDispatcher:
                     operation.state = _WITHDRAWN
             if withdrawn:
                 raise DispatchError(
-                    f"{_name(call)} did not begin on the main thread within {timeout_s} s",
+                    f"{name_of(call)} did not begin on the main thread within {timeout_s} s",
                     hint="is the application loop running, or is a frame taking that long?",
                 )
             done.wait()
@@ -110,6 +110,8 @@ class MainThreadDispatcher:
 
     def execute_async(self, call: Callable[..., Any], *args: Any) -> None:
         """Run `call(*args)` on the main thread some frame soon; a failure goes to `on_error`."""
+        if not callable(call):
+            raise TypeError(f"execute_async() takes a callable, not {type(call).__name__}")
         frame = sys._getframe(1)
         place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
         self._hand_over(_Operation(call, args, None, place))
@@ -142,13 +144,21 @@ class MainThreadDispatcher:
                 operation.state = _WITHDRAWN
         _open.pop(self._number, None)
         self.wake()
+        forgotten: Counter[tuple[str, str]] = Counter()
         for operation in dropped:
-            error = self._closed_error(operation.call)
             if operation.done is not None:
-                operation.error = error
+                operation.error = self._closed_error(operation.call)
                 operation.done.set()
             else:
-                _log.warning("%s (handed over at %s)", error.message, operation.place)
+                forgotten[name_of(operation.call), operation.place] += 1
+        for (name, place), count in forgotten.items():  # a flood is one line for each of its places
+            times = "" if count == 1 else f", {count} times"
+            _log.warning(
+                "%s will not run: the main-thread dispatcher is closed (handed over at %s%s)",
+                name,
+                place,
+                times,
+            )
 
     # on the main thread
 
@@ -163,12 +173,17 @@ class MainThreadDispatcher:
             self._claimed_by = None
 
     def process_pending(
-        self, budget_ns: int | None = FRAME_BUDGET_NS, *, caller: object | None = None
+        self,
+        budget_ns: int | None = FRAME_BUDGET_NS,
+        *,
+        caller: object | None = None,
+        around: Callable[[str], contextlib.AbstractContextManager[None]] | None = None,
     ) -> int:
         """Run what waits, oldest first, and return how much was run.
 
         Stops when `budget_ns` is used up, judged between operations, and runs at least one; so
-        a flood costs a frame its budget and no more. None means no limit.
+        a flood costs a frame its budget and no more. None means no limit. Each operation runs
+        inside `around(its name)`, where somebody wants to know how long it takes.
         """
         self._check_caller(caller, "process_pending")
         # order: handed over first, run first
@@ -176,7 +191,7 @@ class MainThreadDispatcher:
         count = 0
         try:
             until_ns = None if budget_ns is None else _sync.monotonic_ns() + budget_ns
-            while self._run_next():
+            while self._run_next(around):
                 count += 1
                 if until_ns is not None and _sync.monotonic_ns() >= until_ns:
                     break
@@ -185,18 +200,18 @@ class MainThreadDispatcher:
         return count
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Sleep until an operation waits, `wake` is called or the time is up; whether one waits."""
+        """Sleep until an operation waits, `wake` is called or the time is up; whether one waits.
+
+        It may end early, as any wait for a condition may: look again at what it was for."""
         assert_owner(self.owner, "MainThreadDispatcher.wait", what="dispatcher")
-        if not self._may_sleep(self._gate.release):
+        # Whoever woke the last sleep as its time was up, or as Ctrl-C came, left the gate open.
+        self._gate.acquire(blocking=False)
+        if not self._may_sleep(self._open_gate):
             return bool(self._pending)
-        woken = False
         try:
-            woken = self._gate.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0.0))
+            self._gate.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0.0))
         finally:
-            # The time is up, or Ctrl-C. Who took the waker before us opens the gate this moment:
-            # shut it again.
-            if not woken and self._take_waker() is None:
-                self._gate.acquire()
+            self._take_waker()
         return bool(self._pending)
 
     async def wait_async(self, timeout_s: float | None = None) -> bool:
@@ -231,6 +246,11 @@ class MainThreadDispatcher:
             self._waker = waker
             return True
 
+    def _open_gate(self) -> None:
+        # Open already where two were woken at once: this sleeper, and one whose time was up.
+        with contextlib.suppress(RuntimeError):
+            self._gate.release()
+
     def _take_waker(self) -> Callable[[], object] | None:
         with self._lock:
             waker, self._waker = self._waker, None
@@ -254,7 +274,7 @@ class MainThreadDispatcher:
 
     def _refusal(self, call: Callable[..., Any]) -> DispatchError:
         return DispatchError(
-            f"{_name(call)} will not run: the main thread {self._refusing}, and would wait for ever",
+            f"{name_of(call)} will not run: the main thread {self._refusing}, and would wait for ever",
             hint="look at is_done() between two frames (Application.add_job) instead of joining, "
             "or hand over what the job needs before it is joined",
         )
@@ -270,7 +290,9 @@ class MainThreadDispatcher:
         if waker is not None:
             waker()
 
-    def _run_next(self) -> bool:
+    def _run_next(
+        self, around: Callable[[str], contextlib.AbstractContextManager[None]] | None
+    ) -> bool:
         with self._lock:
             while self._pending:
                 operation = self._pending.popleft()
@@ -280,7 +302,11 @@ class MainThreadDispatcher:
             else:
                 return False
         try:
-            operation.result = operation.call(*operation.args)
+            if around is None:
+                operation.result = operation.call(*operation.args)
+            else:
+                with around(str(operation)):
+                    operation.result = operation.call(*operation.args)
         except Exception as error:
             if operation.done is None:
                 self.on_error(error, operation.place)
@@ -288,7 +314,7 @@ class MainThreadDispatcher:
                 operation.error = error
         except BaseException as error:  # Ctrl-C belongs to the main thread, not to the waiter
             operation.error = DispatchError(
-                f"{_name(operation.call)} was interrupted on the main thread "
+                f"{name_of(operation.call)} was interrupted on the main thread "
                 f"by {type(error).__name__}"
             )
             raise
@@ -316,7 +342,7 @@ class MainThreadDispatcher:
 
     def _closed_error(self, call: Callable[..., Any]) -> DispatcherClosedError:
         return DispatcherClosedError(
-            f"{_name(call)} will not run: the main-thread dispatcher is closed",
+            f"{name_of(call)} will not run: the main-thread dispatcher is closed",
             hint="the application is ending; stop the thread that asked",
         )
 
@@ -339,6 +365,10 @@ class _Operation:
         self.result: Any = None
         self.error: BaseException | None = None
 
+    def __str__(self) -> str:
+        name = name_of(self.call)
+        return f"{name}, handed over at {self.place}" if self.place else f"{name}, dispatched"
+
 
 @contextlib.contextmanager
 def refusing_waiters(why: str) -> Iterator[None]:
@@ -354,16 +384,11 @@ def refusing_waiters(why: str) -> Iterator[None]:
             dispatcher._refuse(earlier)
 
 
-def close_all() -> None:
-    """Interpreter exit: nobody will run anything any more."""
+def close_all(owner: int | None = None) -> None:
+    """The end of the program, or of the thread `owner`: nobody will run anything any more."""
     for dispatcher in list(_open.values()):
-        dispatcher.close()
-
-
-def _name(call: Callable[..., Any]) -> str:
-    if isinstance(call, functools.partial):
-        return _name(call.func)
-    return getattr(call, "__qualname__", repr(call))
+        if owner in (None, dispatcher.owner):
+            dispatcher.close()
 
 
 def _report(error: BaseException, place: str) -> None:

@@ -21,7 +21,7 @@ once, on the main thread, with the result or the failure.
 
     job = CountLines.start("run.log")
 
-Ctrl-C and the end of the interpreter cancel every job and wait for it (see `cancel_all_jobs`).
+Ctrl-C and the end of the program cancel every job and wait for it (see `cancel_all_jobs`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Job(abc.ABC, Generic[T]):
         self._failure: BaseException | None = None
         self._taken = False
         self._thread: threading.Thread | None = None
-        self._began = self._given_up = False
+        self._worker = 0  # its ident, once it runs
+        self._launched = self._began = self._given_up = False
 
     @classmethod
     def start(cls: type[J], *args: Any, **kwargs: Any) -> J:
@@ -129,6 +130,16 @@ class Job(abc.ABC, Generic[T]):
                 row=str(row),
                 hint=row.instead,
             )
+        if not self._launched:
+            raise JobError(
+                f"{self.title!r} was made and not started, so it will never be done",
+                hint=f"make it with {type(self).__name__}.start(...)",
+            )
+        if self._worker == threading.get_ident() and not self._done.is_set:
+            raise JobError(
+                f"{self.title!r} would wait for itself",
+                hint="whoever started it joins it; the work itself returns",
+            )
         if timeout_s is not None:
             return self._done.wait(timeout_s)
         with _dispatcher.refusing_waiters(f"waits for the job {self.title!r}"):
@@ -177,6 +188,7 @@ class Job(abc.ABC, Generic[T]):
     # inside
 
     def _launch(self) -> None:
+        self._launched = True
         number = next(_numbers)
         try:
             with _active_lock:
@@ -199,6 +211,7 @@ class Job(abc.ABC, Generic[T]):
             self._began = not self._given_up
         if self._given_up:
             return
+        self._worker = threading.get_ident()
         try:
             with declare_context(ThreadContext.JOB):
                 self._run_and_keep()
@@ -222,9 +235,16 @@ class Job(abc.ABC, Generic[T]):
             if isinstance(error, DispatchError) and self._source.token.stop_requested():
                 # Whoever cancels does not serve the dispatcher any more: that is how it ended.
                 failure = JobCancelledError(f"{self.title!r} was cancelled")
-            else:
-                error.add_note(f"in the job {self.title!r}, at: {self.progress.text}")
+            elif isinstance(error, Exception):
                 failure = error
+            else:  # a `sys.exit` in here must not end the thread that takes the result
+                failure = JobError(f"{self.title!r} ended with {type(error).__name__}: {error}")
+                failure.__cause__ = error
+            if not isinstance(failure, JobCancelledError):
+                at = self.progress.text
+                failure.add_note(
+                    f"in the job {self.title!r}" + (f", at: {at}" if at != self.title else "")
+                )
         try:
             self.clean_up()
         except BaseException as error:
@@ -248,8 +268,20 @@ def cancel_all_jobs(jobs: Iterable[Job[Any]] | None = None) -> None:
         job.join()
 
 
+def _at_the_end_of_main() -> None:
+    # Before the interpreter waits for the threads that a program made itself: one of them may wait
+    # for the main thread, or for a job, and would wait for ever.
+    ident = threading.get_ident()
+    _dispatcher.close_all(ident)
+    cancel_all_jobs(job for job in active_jobs() if job._owner == ident)
+
+
 @atexit.register
 def _at_exit() -> None:
     # First the dispatchers: a worker that waits for the main thread must be let go.
     _dispatcher.close_all()
     cancel_all_jobs()
+
+
+# What `concurrent.futures` uses for the same; where it is gone, the end comes a little later.
+getattr(threading, "_register_atexit", atexit.register)(_at_the_end_of_main)

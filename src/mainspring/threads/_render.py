@@ -26,6 +26,7 @@ from types import CodeType
 from typing import Any
 
 from mainspring._kernel import threads as _kernel
+from mainspring.errors import nearest
 from mainspring.threads import _sync
 from mainspring.threads._contexts import (
     ThreadContext,
@@ -34,6 +35,7 @@ from mainspring.threads._contexts import (
     declare_context,
 )
 from mainspring.threads._errors import RenderError, ThreadError
+from mainspring.threads._naming import name_of
 
 __all__ = ["Renderer", "ThreadingPolicy"]
 
@@ -46,6 +48,18 @@ class ThreadingPolicy(enum.Enum):
     NONE = "none"
     SINGLE_THREADED = "single_threaded"
     MULTI_THREADED = "multi_threaded"
+
+    @classmethod
+    def of(cls, policy: ThreadingPolicy | str) -> ThreadingPolicy:
+        """The policy by itself, or by its name."""
+        if isinstance(policy, ThreadingPolicy):
+            return policy
+        names = [known.value for known in cls]
+        if str(policy).lower() not in names:
+            raise ThreadError(
+                f"there is no threading policy {policy!r}", hint=nearest(str(policy), names)
+            )
+        return cls(policy.lower())
 
 
 class Renderer:
@@ -61,7 +75,7 @@ class Renderer:
         *,
         frames_in_flight: int = 1,
     ) -> None:
-        self.policy = ThreadingPolicy(policy)
+        self.policy = ThreadingPolicy.of(policy)
         if frames_in_flight < 1:
             raise ThreadError(
                 f"frames_in_flight is {frames_in_flight}",
@@ -83,10 +97,10 @@ class Renderer:
         self._render_ident = self._owner
         self._thread: threading.Thread | None = None
         self.submit: Callable[..., None] = self._commands.submit
-        """`submit(call, *arguments)`: run it in this frame's drain. From any thread."""
+        """`submit(call, *arguments)`: run it in this frame's drain. From any thread, until `close`."""
         self.submit_resource_free: Callable[..., None] = self._frees.submit
         """`submit_resource_free(call, *arguments)`: run it when no frame in flight can use the
-        resource any more, and at the latest in `close`. From any thread."""
+        resource any more, and at the latest in `close`; after that, at once. From any thread."""
         if self.policy is ThreadingPolicy.MULTI_THREADED:
             self._start_thread()
 
@@ -148,13 +162,11 @@ class Renderer:
         if self._closed:
             return
         self._check("close")
-        failures: list[tuple[str, BaseException]] = []
-        # One round for what was submitted, one more for each frame a resource outlives.
-        for _ in range(self.frames_in_flight + 2):
-            try:
-                self.pump()
-            except RenderError as error:
-                failures += error.failures
+        failures = self._drain()
+        self._commands.divert(_refuse)
+        self._frees.divert(_free_now)
+        if self.pending or len(self._frees):  # somebody was faster than that, and is served too
+            failures += self._drain()
         self._closed = True
         self._stop_thread()
         if failures:
@@ -178,6 +190,17 @@ class Renderer:
             )
         if self._closed:
             raise ThreadError(f"Renderer.{call} was called after close()")
+
+    def _drain(self) -> list[tuple[str, BaseException]]:
+        """Run everything that was submitted and given up; what failed."""
+        failures: list[tuple[str, BaseException]] = []
+        # One round for what was submitted, one more for each frame a resource outlives.
+        for _ in range(self.frames_in_flight + 2):
+            try:
+                self.pump()
+            except RenderError as error:
+                failures += error.failures
+        return failures
 
     def _next_batch(self) -> _Batch:
         # order: as submitted (see the kernel's queue), then the resources given up `frames_in_flight` frames ago
@@ -269,6 +292,17 @@ def _end_threads() -> None:
     # What was not closed is not drawn any more, but its thread ends before the interpreter does.
     for renderer in list(_open):
         renderer._stop_thread()
+
+
+def _refuse(call: Callable[..., Any], *arguments: Any) -> None:
+    raise ThreadError(
+        f"{name_of(call)} was submitted to a renderer that is closed, and would never run",
+        hint="stop what submits before the renderer, or the application, is closed",
+    )
+
+
+def _free_now(call: Callable[..., Any], *arguments: Any) -> None:
+    call(*arguments)  # no frame is in flight that could use it
 
 
 def _release(gate: Any) -> None:
