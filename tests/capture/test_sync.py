@@ -174,3 +174,24 @@ def test_wrong_paths_are_named() -> None:
     sync = SyncPoint({"x": lambda: 1.0})
     with pytest.raises(SyncError, match="nothing yet"):
         sync.at(0.5)
+
+
+def test_it_is_stepped_by_one_of_its_own_runners() -> None:
+    """Added without a runner it misses no shared boundary; with one that is not among its own,
+    which would miss some, it is refused."""
+    scene = Scene("rates", runners=[("Robot", 50), ("A", 30), ("B", 45)])
+    sync = scene.add(SyncPoint({"now": lambda: scene.time.now}, runners=["A", "B"], history=99))
+    with pytest.raises(SyncError, match="'Robot', which is not there whenever A, B meet"):
+        scene.add(SyncPoint({}, runners=["A", "B"], name="late"), runner="Robot")
+    scene.advance(seconds=1)
+    assert [one.time_ns for one in sync.history] == [k * 10**9 // 15 for k in range(15)]
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
+def test_alpha_is_between_the_two(alpha: float) -> None:
+    """It interpolates; what lies outside is nobody's value."""
+    scene = Scene("rates")
+    sync = scene.add(SyncPoint({"now": lambda: float(scene.time.now)}))
+    scene.advance(seconds=0.2)
+    with pytest.raises(SyncError, match="from 0 to 1"):
+        sync.at(alpha)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from physics_worlds import ARM, needs
+from physics_worlds import ARM, build, needs
 
 from mainspring import Scene
+from mainspring.clock import CallbackError
 from mainspring.physics import (
     InverseKinematics,
     JerkLimited,
@@ -280,3 +281,49 @@ def test_solving_touches_nothing() -> None:
     assert solver.hash() == before
     with pytest.raises(UnknownNameError, match="did you mean 'tool'"):
         InverseKinematics(solver, "tol")
+
+
+def test_controllers_may_take_turns() -> None:
+    """Whoever is disabled wants no joint: two may be there for one, and drive it in turn."""
+    servo, jig = PdController(name="servo"), PdController(name="jig", joints=["elbow"])
+    scene, solver = cell([servo, jig])
+    places = {place.name: place for place in scene.time.registrations}
+    places["jig"].disable()
+    scene.advance(seconds=0.1)
+    assert solver.claims == {"shoulder": "servo", "elbow": "servo"}
+    places["servo"].disable()
+    places["jig"].enable()
+    scene.advance(seconds=0.1)
+    assert solver.claims["elbow"] == "jig"
+    saved = scene.save()
+    other, again = cell([PdController(name="servo"), PdController(name="jig", joints=["elbow"])])
+    next(place for place in other.time.registrations if place.name == "jig").disable()
+    other.restore(saved)
+    for both in (scene, other):
+        both.advance(seconds=0.1)
+    assert scene.hash() == other.hash()
+    assert again.claims["elbow"] == "jig"
+    places["servo"].enable()
+    with pytest.raises(CallbackError, match="'elbow'") as caught:
+        scene.advance(seconds=0.1)
+    assert isinstance(caught.value.__cause__, JointClaimError)
+
+
+def test_inverse_kinematics_is_told_what_it_can_use() -> None:
+    """Places that are none, joints that do not fit, an engine without joints: said at the call."""
+    needs("mujoco")
+    ik = InverseKinematics(MuJoCo(ARM), "tool")
+    for wrong in (
+        {"position": (np.nan, 0.0, 0.0)},
+        {"position": (0.5, 0.0)},
+        {"position": (0.5, 0.0, 0.0), "rotation": (1.0, 0.0, 0.0)},
+        {"position": (0.5, 0.0, 0.0), "start": [0.0]},
+        {"position": "there"},
+    ):
+        with pytest.raises(
+            PhysicsError, match=r"inverse kinematics of a (position|rotation|start)"
+        ):
+            ik.solve(**wrong)  # type: ignore[arg-type]
+    needs("rapier")
+    with pytest.raises(PhysicsError, match="use a MuJoCo solver"):
+        InverseKinematics(build("rapier"), "tool")  # type: ignore[arg-type]

@@ -310,3 +310,22 @@ def test_a_scene_file_finds_the_models_beside_it(
     scene = load_scene("yard/scene.toml")
     scene.advance(seconds=0.1)
     assert list(scene.subsystems) == ["mujoco", "rapier"]
+
+
+def test_a_missing_mesh_is_told_with_its_line(tmp_path: Path) -> None:
+    """MuJoCo tells no line for a file that is not there; the model does."""
+    needs("mujoco")
+    text = "<mujoco>\n<asset>\n<mesh name='m' file='parts/gear.stl'/>\n</asset>\n</mujoco>"
+    (tmp_path / "arm.xml").write_text(text)
+    for model in (text, tmp_path / "arm.xml"):
+        with pytest.raises(ModelError, match=r"gear\.stl") as caught:
+            MuJoCo(model)
+        assert caught.value.line == 3
+
+
+@pytest.mark.parametrize("model", [None, 5, b"<mujoco/>"])
+def test_what_is_no_model_is_refused(model: object) -> None:
+    """With what would be one."""
+    needs("mujoco")
+    with pytest.raises(ModelError, match="is no model"):
+        MuJoCo(model)

@@ -315,3 +315,62 @@ def test_a_camera_sees_what_falls() -> None:
 def test_renders_are_the_same_under_both_policies() -> None:
     """Whoever draws, the pixels are the same."""
     assert film("single_threaded") == film("multi_threaded")
+
+
+def test_a_snapshot_put_back_makes_what_was_measured_stale() -> None:
+    """`solver.restore` moves the bodies as a reset does: there is no value until the next
+    measurement, in the run itself and in one that is restored at that moment."""
+
+    def build_cell() -> tuple[Scene, MuJoCo, JointState]:
+        scene, solver = cell(ARM)
+        return scene, solver, scene.add(JointState(latency_s=0.015), runner="Sensing")
+
+    scene, solver, sensor = build_cell()
+    scene.advance(seconds=0.1)
+    good = solver.save()
+    scene.advance(seconds=0.1)
+    assert sensor.valid
+    solver.restore(good)
+    assert not sensor.valid
+    assert np.isnan(sensor.value).all()
+    other, _, twin = build_cell()
+    other.restore(scene.save())
+    assert not twin.valid
+    for both in (scene, other):
+        both.advance(seconds=0.014)
+    assert not sensor.valid  # what was under way is forgotten too
+    assert scene.hash() == other.hash()
+    for both in (scene, other):
+        both.advance(seconds=0.002)
+    assert sensor.valid
+    assert twin.valid
+    assert scene.hash() == other.hash()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [{"std": -1.0}, {"walk": float("nan")}, {"quantum": float("inf")}, {"sdt": 0.1}, {"std": "a"}],
+)
+def test_noise_that_is_none_is_refused(noise: Any) -> None:
+    """Where it is given, not at the first measurement."""
+    with pytest.raises(SensorError, match="noise"):
+        Imu(body="ball", noise=noise)
+    assert Imu(body="ball", noise={"bias": -0.1}).noise == Noise(bias=-0.1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_distance": -1.0}, {"max_distance": np.nan}, {"field_deg": np.nan}, {"count": 0}]
+)
+def test_a_scan_that_is_none_is_refused(wrong: Any) -> None:
+    """No rays, no reach, no field."""
+    with pytest.raises(SensorError, match="RangeScan"):
+        RangeScan(body="ball", **wrong)
+
+
+def test_the_solver_of_a_sensor_is_in_the_scene() -> None:
+    """One that nobody steps is a mistake; and the sensor that was refused leaves nothing behind."""
+    scene, _ = cell(ARM)
+    with pytest.raises(SensorError, match="not in scene 'cell'"):
+        scene.add(JointState(MuJoCo(ARM), name="encoders"), runner="Sensing")
+    assert scene.add(JointState(name="encoders"), runner="Sensing").name == "encoders"
+    scene.advance(seconds=0.1)

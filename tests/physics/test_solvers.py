@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from physics_worlds import ENGINES, KINDS, MJCF, PLANE, SPACE, build, installed, needs, stir
 
 from mainspring import Scene
+from mainspring.clock import CallbackError
 from mainspring.physics import (
     CONTACT,
     Body,
@@ -333,14 +335,44 @@ def test_in_a_scene_each_runner_step_is_whole(engine: str) -> None:
 
 
 def test_a_step_that_does_not_divide_is_refused(engine: str) -> None:
-    """The error names the nearest steps that do."""
+    """When it is added, or when the rate changes; the error names the nearest steps that do."""
     scene = Scene("cell", runners=[("Physics", 30)])
-    scene.add(build(engine, step=0.004), runner="Physics")
-    with pytest.raises(Exception, match="does not divide") as caught:
+    with pytest.raises(StepError, match="does not divide") as caught:
+        scene.add(build(engine, step=0.004, name="yard"), runner="Physics")
+    assert "1/240 s" in str(caught.value)
+    assert "1/270 s" in str(caught.value)
+    # It never joined: another may have its name, and nothing of it is stepped.
+    assert scene.add(build(engine, step="1/240", name="yard"), runner="Physics").name == "yard"
+    scene.advance(seconds=0.1)
+    scene.time.runners["Physics"].rate = 50
+    with pytest.raises(CallbackError, match="does not divide") as later:
         scene.advance(seconds=0.1)
-    text = str(caught.value) + str(caught.value.__cause__)
-    assert "1/240 s" in text
-    assert "1/270 s" in text
+    assert isinstance(later.value.__cause__, StepError)
+
+
+@pytest.mark.parametrize("substeps", [0, -1, 2.5, "2"])
+def test_substeps_are_counted_in_whole_numbers(engine: str, substeps: Any) -> None:
+    """What is no count is refused where it is given."""
+    with pytest.raises(StepError, match="make no step"):
+        build(engine, substeps=substeps)
+
+
+def test_a_compiled_model_that_two_solvers_are_given_is_neither_s() -> None:
+    """Each steps a copy, so the step of one is not that of the other, nor of who made the model."""
+    needs("mujoco")
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_string(MJCF)
+
+    def run(*substeps: int) -> bytes:
+        scene = Scene("cell", runners=[("Physics", 500)])
+        solvers = [scene.add(MuJoCo(model, substeps=count), runner="Physics") for count in substeps]
+        scene.advance(seconds=0.3)
+        return solvers[0].poses()[0].tobytes()
+
+    assert run(1) == run(1, 4)
+    assert model.opt.timestep == 0.002
+    assert model.opt.disableflags == 0
 
 
 def test_changing_the_runners_rate_fits_the_step_again(engine: str) -> None:
@@ -439,9 +471,8 @@ def test_a_rate_no_float_can_name_is_taken_exactly() -> None:
     """1000.0000001 Hz is not 1000 Hz: a millisecond does not divide its step."""
     solver = build("box2d", step="1/1000")
     scene = Scene("odd", runners=[("Physics", "1000.0000001")])
-    scene.add(solver, runner="Physics")
-    with pytest.raises(Exception, match="does not divide"):
-        scene.advance(instants=1)
+    with pytest.raises(StepError, match="does not divide"):
+        scene.add(solver, runner="Physics")
 
 
 def test_divergence_ends_the_run_with_the_last_good_snapshot() -> None:

@@ -71,7 +71,7 @@ class Recorder(ChannelList, Subsystem):
     """
 
     watching: ClassVar[bool] = True
-    default_runner: ClassVar[str | int] = "Capture"
+    default_runner: str | int = "Capture"
     default_phase: ClassVar[Phase] = Phase.EXPORT
     default_priority: ClassVar[int] = 1000
 

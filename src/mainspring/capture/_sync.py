@@ -86,6 +86,8 @@ class SyncPoint(Subsystem):
             raise SyncError(f"sync point {name!r} has no runners to wait for")
         self._wanted = dict(values)
         self._wanted_runners = tuple(runners)
+        # Any of them is there at every instant they share; another runner would miss some.
+        self.default_runner = self._wanted_runners[0]
         self._rotations = frozenset(rotations)
         unknown = sorted(self._rotations - set(self._wanted))
         if unknown:
@@ -106,6 +108,14 @@ class SyncPoint(Subsystem):
     def attach(self, scene: Scene) -> None:
         """Finds the runners and the values."""
         self._runners = [scene.time.runners[runner] for runner in self._wanted_runners]
+        for place in scene.time.registrations:
+            if place.callback == self.step and place.runner not in self._runners:
+                names = [runner.name for runner in self._runners]
+                raise SyncError(
+                    f"sync point {self.name!r} is stepped by runner {place.runner.name!r}, which is "
+                    f"not there whenever {', '.join(names)} meet",
+                    hint=f"add it with runner={names[0]!r}, or with none",
+                )
         self._readers = [
             (name, wanted if callable(wanted) else _path(scene, wanted, self.name))
             for name, wanted in self._wanted.items()
@@ -148,6 +158,8 @@ class SyncPoint(Subsystem):
 
     def at(self, alpha: float) -> dict[str, Any]:
         """The values `alpha` of the way from the last snapshot but one (0) to the last (1)."""
+        if not 0.0 <= alpha <= 1.0:
+            raise SyncError(f"sync point {self.name!r}: alpha is from 0 to 1, not {alpha!r}")
         history = self._history
         if not history:
             raise SyncError(f"sync point {self.name!r} has latched nothing yet")

@@ -1,8 +1,9 @@
 """Controllers: what moves joints, in the Control phase of its runner.
 
 A controller claims its joints when the scene starts and gives them back when it stops; two that
-want the same joint are an error that names the joint and both of them. What a controller
-commands holds until its next step, as on a real drive.
+want the same joint are an error that names the joint and both of them. One whose registration is
+disabled wants nothing: two may take turns. What a controller commands holds until its next step,
+as on a real drive.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mainspring.clock import Phase, StepContext
+from mainspring.clock import Phase, Registration, StepContext
 from mainspring.physics._errors import PhysicsError
 from mainspring.physics._joints import JointGroup
 from mainspring.physics._kinds import Array, finite
@@ -28,7 +29,10 @@ __all__ = ["Controller", "PdController"]
 
 
 class Controller(Subsystem):
-    """The base of every controller: it knows its solver and its joints, and claims them."""
+    """The base of every controller: it knows its solver and its joints, and claims them.
+
+    `step` begins with `hold()`, which makes sure that the joints are still its own.
+    """
 
     default_phase = Phase.CONTROL
 
@@ -43,6 +47,8 @@ class Controller(Subsystem):
         self._wanted = solver
         self._wanted_joints = None if joints is None else tuple(joints)
         self._scene: Scene | None = None
+        self._place: Registration | None = None
+        self._held_at = -1
 
     def attach(self, scene: Scene) -> None:
         """Finds its solver and its joints."""
@@ -52,18 +58,32 @@ class Controller(Subsystem):
             self.solver.joints if self._wanted_joints is None else self._wanted_joints
         )
         self.group = JointGroup(self.solver, self.joints)
+        places = scene.time.registrations
+        self._place = next((place for place in places if place.callback == self.step), None)
         self.prepare()
 
     def prepare(self) -> None:
         """Once the joints are known."""
 
     def start(self) -> None:
-        """Claims its joints."""
-        self.solver.claim(self.name, self.joints)
+        """Claims its joints, unless it is disabled."""
+        self._held_at = -1
+        if self._enabled():
+            self.hold()
 
     def stop(self) -> None:
         """Gives them back."""
         self.solver.release(self.name)
+
+    def hold(self) -> None:
+        """Claims its joints anew if anybody claimed any since; two that drive one are an error."""
+        if self.solver.claim_changes != self._held_at:
+            if any(self.solver.claims.get(joint) != self.name for joint in self.joints):
+                self.solver.claim(self.name, self.joints, self._enabled)
+            self._held_at = self.solver.claim_changes
+
+    def _enabled(self) -> bool:
+        return self._place is None or self._place.enabled
 
 
 class PdController(Controller):
@@ -164,6 +184,7 @@ class PdController(Controller):
 
     def step(self, context: StepContext) -> None:
         """Measure, compare, push."""
+        self.hold()
         group = self.group
         if self._sensor is None:
             measured = group.state()

@@ -98,7 +98,7 @@ class JointClaimError(PhysicsError):
         super().__init__(
             f"joint {joint!r} of solver {solver!r} is claimed by controller {holder!r}; "
             f"controller {claimant!r} wants it too",
-            hint="disable one of them, or give each its own joints",
+            hint="give each its own joints, or disable one: its registration in scene.time.registrations",
         )
         self.joint = joint
         self.holder = holder

@@ -21,9 +21,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mainspring.physics._errors import PhysicsError
 from mainspring.physics._joints import side_by_side
-from mainspring.physics._kinds import Array
+from mainspring.physics._kinds import Array, finite
 from mainspring.physics._mujoco import MuJoCo
+from mainspring.physics._sensors import articulated
 
 __all__ = ["IkResult", "InverseKinematics"]
 
@@ -53,6 +55,7 @@ class InverseKinematics:
         rotation_tolerance: float = 1e-3,
         max_iterations: int = 60,
     ) -> None:
+        solver = articulated(solver, "inverse kinematics")
         mj, model = solver._mj, solver.model
         self._solver, self._mj, self._model = solver, mj, model
         self._data = mj.MjData(model)
@@ -94,10 +97,10 @@ class InverseKinematics:
         joints = self._within(
             solver.joint_positions()[self._columns]
             if start is None
-            else np.asarray(start, dtype=np.float64)
+            else _numbers("start", start, len(self._columns))
         )
-        target = np.asarray(position, dtype=np.float64)
-        turn = None if rotation is None else np.asarray(rotation, dtype=np.float64)
+        target = _numbers("position", position, 3)
+        turn = None if rotation is None else _numbers("rotation", rotation, 4)
         error = self._error if turn is not None else self._far
         damping = 1e-3
         far, turned = self._miss(joints, target, turn)
@@ -178,3 +181,16 @@ class InverseKinematics:
         mj.mju_cholSolve(solution, square, error - jacobian @ pull)
         step: Array = solution @ jacobian + pull
         return step
+
+
+def _numbers(what: str, given: npt.ArrayLike, count: int) -> Array:
+    """`given` as an array of so many finite numbers."""
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (count,) or not finite(numbers):
+        raise PhysicsError(
+            f"inverse kinematics of a {what} {given!r:.80}", hint=f"{count} finite numbers"
+        )
+    return numbers

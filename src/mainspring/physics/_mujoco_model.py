@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,19 @@ __all__ = ["EngineWarnings", "listen_to", "load_model", "model_digest", "name_of
 
 
 def load_model(mj: Any, model: Any) -> Any:
+    """The compiled model, the solver's alone: its step is set, and another may have been given it."""
     if isinstance(model, mj.MjModel):
-        return model
+        return copy.copy(model)
     if isinstance(model, mj.MjSpec):
-        return _compiled("<MjSpec>", mj, model.compile)
+        return _compiled("<MjSpec>", "", mj, model.compile)
     if isinstance(model, str) and model.lstrip().startswith("<"):
-        return _compiled("<MJCF text>", mj, lambda: mj.MjModel.from_xml_string(model))
+        return _compiled("<MJCF text>", model, mj, lambda: mj.MjModel.from_xml_string(model))
+    if not isinstance(model, str | Path):
+        raise ModelError(
+            f"a {type(model).__name__} is no model",
+            file="<model>",
+            hint="the path of an MJCF, URDF or MJB file, MJCF text, an MjSpec or an MjModel",
+        )
     path = find_file(model)
     if not path.is_file():
         raise ModelError(
@@ -29,17 +38,29 @@ def load_model(mj: Any, model: Any) -> Any:
             hint="a relative path begins in the working folder, or beside the scene file",
         )
     if path.suffix == ".mjb":
-        return _compiled(str(path), mj, lambda: mj.MjModel.from_binary_path(str(path)))
-    return _compiled(str(path), mj, lambda: mj.MjModel.from_xml_path(str(path)))
+        return _compiled(str(path), "", mj, lambda: mj.MjModel.from_binary_path(str(path)))
+    source = path.read_text(encoding="utf-8", errors="replace")
+    return _compiled(str(path), source, mj, lambda: mj.MjModel.from_xml_path(str(path)))
 
 
-def _compiled(file: str, mj: Any, compile_model: Any) -> Any:
+def _compiled(file: str, source: str, mj: Any, compile_model: Any) -> Any:
     try:
         return compile_model()
     except (ValueError, TypeError, mj.FatalError, mj.UnexpectedError) as error:
         text = " ".join(str(error).split())
-        line = re.search(r"[Ll]ine(?: number)?[ =]+(\d+)", text)
-        raise ModelError(text, file=file, line=int(line[1]) if line else None) from error
+        found = re.search(r"[Ll]ine(?: number)?[ =]+(\d+)", text)
+        line = int(found[1]) if found else _line_that_names(text, source)
+        raise ModelError(text, file=file, line=line) from error
+
+
+def _line_that_names(reason: str, source: str) -> int | None:
+    """The first line with what a reason quotes, where the engine tells no line: a missing mesh."""
+    for named in re.findall(r"'([^']+)'", reason):
+        wanted = re.split(r"[/\\]", named)[-1]  # the engine puts the model's folder before a file
+        for line, content in enumerate(source.splitlines(), 1):
+            if wanted in content:
+                return line
+    return None
 
 
 def model_digest(mj: Any, model: Any) -> bytes:

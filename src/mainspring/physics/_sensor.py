@@ -23,7 +23,7 @@ import numpy as np
 from mainspring.clock import Phase, StepContext
 from mainspring.errors import nearest
 from mainspring.physics._errors import SensorError
-from mainspring.physics._kinds import Array
+from mainspring.physics._kinds import LARGEST, Array
 from mainspring.physics._solver import Solver
 from mainspring.scene import Scene, Subsystem
 
@@ -42,6 +42,15 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     walk: float = 0.0
     quantum: float = 0.0
 
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            if not (abs(value) < LARGEST and (value >= 0 or field == "bias")):
+                raise SensorError(
+                    f"a noise with {field}={value!r}",
+                    hint="finite numbers; only a bias may be negative",
+                )
+
 
 class Reading(NamedTuple):
     """One measurement: when it was taken, when it could first be read, and what it says."""
@@ -53,9 +62,14 @@ class Reading(NamedTuple):
 
 def find_solver(scene: Scene, wanted: Solver | str | None, asker: str) -> Solver:
     """The solver meant: the one given, the one of that name, or the scene's only one."""
-    if isinstance(wanted, Solver):
-        return wanted
     solvers = {name: part for name, part in scene.subsystems.items() if isinstance(part, Solver)}
+    if isinstance(wanted, Solver):
+        if wanted not in solvers.values():
+            raise SensorError(
+                f"{asker!r} belongs to solver {wanted.name!r}, which is not in scene {scene.name!r}",
+                hint="scene.add(solver) first: nobody would step it",
+            )
+        return wanted
     if wanted is None and len(solvers) == 1:
         return next(iter(solvers.values()))
     if wanted is None:
@@ -88,14 +102,14 @@ class Sensor(Subsystem, ABC):
         if not 0.0 <= latency_s < 3600.0:
             raise SensorError(f"sensor {self.name!r}: a latency of {latency_s} s makes no sense")
         self.latency_ns = round(latency_s * 1e9)
-        self.noise = msgspec.convert(noise, Noise) if isinstance(noise, dict) else noise or Noise()
+        self.noise = _noise_of(noise, self.name)
         self._differs = self.noise != Noise()
         self._wanted = solver
         self._scene: Scene | None = None
         self._readings: list[Reading] = []
         self._drift: Array | None = None
         self._drift_ns = 0
-        self._epoch = 0
+        self._seen = 0  # how often the solver's bodies had been put back when it measured
         self._solver: Solver | None = solver if isinstance(solver, Solver) else None
         self._random: np.random.Generator | None = None
         self._blank: Any = None
@@ -114,7 +128,7 @@ class Sensor(Subsystem, ABC):
         self._scene = scene
         self._solver = find_solver(scene, self._wanted, self.name)
         self._random = scene.random(f"sensor/{self.name}")
-        self._epoch = self._solver.epoch
+        self._seen = self._solver.returns
         self.prepare()
 
     def prepare(self) -> None:
@@ -134,8 +148,8 @@ class Sensor(Subsystem, ABC):
 
     def step(self, context: StepContext) -> None:
         """One measurement."""
-        if self._solver is not None and self._solver.epoch != self._epoch:
-            self._epoch = self._solver.epoch
+        if self._solver is not None and self._solver.returns != self._seen:
+            self._seen = self._solver.returns
             self.forget()
         truth = self.measure(context)
         now = context.time
@@ -175,7 +189,7 @@ class Sensor(Subsystem, ABC):
     @property
     def reading(self) -> Reading | None:
         """The newest measurement that has arrived; None while there is none."""
-        if self._solver is not None and self._solver.epoch != self._epoch:
+        if self._solver is not None and self._solver.returns != self._seen:
             return None  # measured before the bodies were put back
         now: int = self._scene.time.now if self._scene is not None else 2**63 - 1
         for reading in reversed(self._readings):
@@ -213,7 +227,7 @@ class Sensor(Subsystem, ABC):
         """Nothing has been measured yet."""
         self.forget()
         self._drift = None
-        self._epoch = self.solver.epoch
+        self._seen = self.solver.returns
 
     def save(self) -> Any:
         """What is under way, the newest that arrived, and where the bias has wandered."""
@@ -221,7 +235,7 @@ class Sensor(Subsystem, ABC):
             "readings": [list(reading) for reading in self._readings],
             "drift": self._drift,
             "drift_ns": self._drift_ns,
-            "epoch": self._epoch,
+            "stale": self.solver.returns != self._seen,
         }
 
     def restore(self, saved: Any) -> None:
@@ -229,4 +243,17 @@ class Sensor(Subsystem, ABC):
         self._readings = [Reading(*reading) for reading in saved["readings"]]
         self._drift = saved["drift"]
         self._drift_ns = saved["drift_ns"]
-        self._epoch = saved["epoch"]
+        # The solver, which was added before it, is restored already.
+        self._seen = self.solver.returns - saved["stale"]
+
+
+def _noise_of(given: Noise | dict[str, float] | None, sensor: str) -> Noise:
+    if given is None:
+        return Noise()
+    try:
+        return msgspec.convert(given, Noise) if isinstance(given, dict) else given
+    except msgspec.ValidationError as error:
+        raise SensorError(
+            f"sensor {sensor!r}: its noise {given!r}: {error}",
+            hint=f"numbers for {', '.join(Noise.__struct_fields__)}",
+        ) from error

@@ -10,7 +10,7 @@ import numpy as np
 from mainspring.clock import StepContext
 from mainspring.physics._errors import SensorError
 from mainspring.physics._joints import JointGroup
-from mainspring.physics._kinds import Array
+from mainspring.physics._kinds import LARGEST, Array
 from mainspring.physics._mujoco import MuJoCo
 from mainspring.physics._rotation import matrix
 from mainspring.physics._sensor import Noise, Sensor
@@ -234,9 +234,14 @@ class RangeScan(Sensor):
         super().__init__(solver, name=name, latency_s=latency_s, noise=noise)
         if count < 1:
             raise SensorError(f"sensor {self.name!r} has {count} rays")
+        if not (0 < max_distance < LARGEST and 0 <= field_deg <= 360):
+            raise SensorError(
+                f"sensor {self.name!r} looks {max_distance!r} m far over {field_deg!r} degrees",
+                hint="a distance above zero, and a field of 0 to 360 degrees",
+            )
         self.body = body
         self.max_distance = float(max_distance)
-        whole = field_deg >= 360.0
+        whole = field_deg == 360.0
         half = np.radians(field_deg) / 2
         self.angles = np.linspace(-half, half, count, endpoint=not whole)
         """Where each ray points, in radians about the body's z."""

@@ -21,7 +21,7 @@ is what belongs to no body: MuJoCo's world, for one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
@@ -79,8 +79,11 @@ class Solver(Subsystem, ABC):
                 f"solver {self.name!r} has both step={step!r} and substeps={substeps!r}",
                 hint="give one of them",
             )
-        if substeps is not None and substeps < 1:
-            raise StepError(f"solver {self.name!r}: {substeps} substeps make no step")
+        if substeps is not None and (type(substeps) is not int or substeps < 1):
+            raise StepError(
+                f"solver {self.name!r}: {substeps!r} substeps make no step",
+                hint="a whole number above zero",
+            )
         self._wanted_step = None if step is None else as_step(step)
         self._wanted_substeps = substeps
         self._runner_step_s = -1.0
@@ -92,11 +95,16 @@ class Solver(Subsystem, ABC):
         self._force_rows: list[int] = []
         self._wrenches: list[tuple[float, ...]] = []
         self._touched: frozenset[tuple[int, int]] = frozenset()
-        self._claims: dict[str, str] = {}
+        self._claims: dict[str, tuple[str, Callable[[], bool]]] = {}
+        self.claim_changes = 0
+        """How often joints were claimed or given back."""
+        self.returns = 0
+        """How often bodies were put back, by a reset, a model or a snapshot: no state, but what
+        tells a sensor that it measured something else."""
         self.steps = 0
         """Engine steps since the start."""
         self.epoch = -1
-        """How often the bodies were put back to their start: sensors forget what was before."""
+        """How often the bodies were put back to their start."""
         self.load(model)
 
     def load(self, model: Any) -> None:
@@ -109,11 +117,16 @@ class Solver(Subsystem, ABC):
         self._runner_step_s = -1.0
         self.steps = 0
         self.epoch += 1
+        self.returns += 1
         self._good = (self._now(), self.save())
 
     def attach(self, scene: Scene) -> None:
-        """Joins a scene, whose clock says when a snapshot is of."""
+        """Joins a scene, whose clock says when a snapshot is of; refuses a runner that its step
+        does not fit."""
         self._scene = scene
+        for place in scene.time.registrations:
+            if place.callback == self.step:
+                self._count_for(1 / place.runner.rate.hertz)
 
     def _now(self) -> int:
         return 0 if self._scene is None else self._scene.time.now
@@ -233,19 +246,18 @@ class Solver(Subsystem, ABC):
 
     def fit(self, runner_step: Fraction) -> int:
         """Fit the engine's step to a runner's step; the number of substeps, or `StepError`."""
-        own = self._wanted_step or self._own_step()
-        if self._wanted_substeps is not None:
-            count = self._wanted_substeps
-        elif own is not None:
-            count = substeps_of(runner_step, own, self.name)
-        else:
-            count = 1
-        self._substeps = count
+        self._substeps = count = self._count_for(runner_step)
         self._set_engine_step(float(runner_step / count))
         # A good snapshot about every simulated second: its cost disappears in the steps between.
         self._good_every = max(1, round(count / runner_step))
         self._good_until = self.steps + self._good_every
         return count
+
+    def _count_for(self, runner_step: Fraction) -> int:
+        own = self._wanted_step or self._own_step()
+        if self._wanted_substeps is not None:
+            return self._wanted_substeps
+        return 1 if own is None else substeps_of(runner_step, own, self.name)
 
     def _raise_diverged(self, time_ns: int) -> NoReturn:
         position, rotation = self.poses()
@@ -483,23 +495,31 @@ class Solver(Subsystem, ABC):
 
     # Controllers' claims of joints.
 
-    def claim(self, owner: str, joints: Sequence[str]) -> None:
-        """Take joints for a controller; a joint that another one holds is refused by name."""
+    def claim(
+        self, owner: str, joints: Sequence[str], driving: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Take joints for a controller; a joint that another one holds is refused by name.
+
+        `driving` says whether the owner still drives them: one that was switched off gives its
+        joints to who claims them next.
+        """
         for joint in joints:
-            holder = self._claims.get(joint)
-            if holder is not None and holder != owner:
+            holder, drives = self._claims.get(joint, (owner, driving))
+            if holder != owner and drives():
                 raise JointClaimError(self.name, joint, holder, owner)
         for joint in joints:
-            self._claims[joint] = owner
+            self._claims[joint] = (owner, driving)
+        self.claim_changes += 1
 
     def release(self, owner: str) -> None:
         """Give back every joint that `owner` holds."""
-        self._claims = {joint: held for joint, held in self._claims.items() if held != owner}
+        self._claims = {joint: held for joint, held in self._claims.items() if held[0] != owner}
+        self.claim_changes += 1
 
     @property
     def claims(self) -> dict[str, str]:
         """Which controller holds which joint."""
-        return dict(self._claims)
+        return {joint: owner for joint, (owner, _) in self._claims.items()}
 
     # State.
 
@@ -535,6 +555,7 @@ class Solver(Subsystem, ABC):
         # The world's columns are the world's own state: whoever restores it restores them.
         self._restore(saved["state"])
         self._good = (self._now(), saved)
+        self.returns += 1
 
     def hash(self) -> bytes:
         """16 bytes that are the same for the same state."""
@@ -545,6 +566,7 @@ class Solver(Subsystem, ABC):
         epoch = self.epoch
         self._reset()
         self.epoch = epoch + 1
+        self.returns += 1
         self.steps = 0
         self._force_rows, self._wrenches = [], []
         self._touched = frozenset()

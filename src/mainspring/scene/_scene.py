@@ -211,9 +211,20 @@ class Scene:
                 name=part.name,
                 watching=part.watching,
             )
-        part.attach(self)
+        try:
+            part.attach(self)
+        except BaseException:  # it never joined: the next of its name is the first
+            self._forget_subsystem(part)
+            raise
         if self._started:
             self._start_part(part)
+
+    def _forget_subsystem(self, part: SubsystemLike) -> None:
+        del self.subsystems[part.name]
+        for registration in self.time.registrations:
+            if getattr(registration.callback, "__self__", None) is part:
+                registration.remove()
+        self._parts.pop(f"subsystems/{part.name}", None)
 
     @staticmethod
     def _free_name(wanted: str, taken: dict[str, Any]) -> str:
@@ -232,11 +243,8 @@ class Scene:
                 self._places.pop(key).remove()
             del self._parts[f"scripts/{name}"]
         elif name in self.subsystems:
-            found = self.subsystems.pop(name)
-            for registration in self.time.registrations:
-                if getattr(registration.callback, "__self__", None) is found:
-                    registration.remove()
-            self._parts.pop(f"subsystems/{name}", None)
+            found = self.subsystems[name]
+            self._forget_subsystem(found)
         else:
             known = [*self.scripts, *self.subsystems]
             raise SceneError(f"there is nothing called {name!r} here", hint=nearest(name, known))

@@ -39,7 +39,7 @@ class Subsystem:
     """
 
     name: str = ""
-    default_runner: ClassVar[str | int] = 0
+    default_runner: str | int = 0
     default_phase: ClassVar[Phase] = Phase.PHYSICS
     default_priority: ClassVar[int] = 0
     watching: ClassVar[bool] = False
