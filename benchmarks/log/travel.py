@@ -2,7 +2,7 @@
 
     python -m benchmarks log
 
-Records a day at 50 Hz with default snapshots, opens instants all over it; then two runs of a
+Records a day at 50 Hz with ten inputs a second and default snapshots, opens instants all over it; then two runs of a
 million instants with a hash at each that differ late, and compares them.
 """
 
@@ -54,9 +54,10 @@ def opening(hours: float, folder: Path) -> None:
     path = folder / "day.world"
     began = time.perf_counter()
     with record(scene, path, entry=ENTRY) as recorder:
-        for minute in range(round(hours * 60)):
-            scene.inbox.put("feed", 1.0 + minute % 3)
-            scene.advance(60)
+        for second in range(round(hours * 3600)):
+            for i in range(10):
+                scene.inbox.put("feed", 1.0 + (second + i) % 3, source="client")
+            scene.advance(1)
         recorder.flush()
     print(
         f"recorded {hours} h at 50 Hz in {time.perf_counter() - began:.1f} s, "

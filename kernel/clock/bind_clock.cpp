@@ -342,7 +342,12 @@ void bind_clock(nb::module_& m) {
                 if (place == nullptr) throw nb::key_error(name.c_str());
                 replace(*place, function.is_none() ? nullptr : function.ptr());
             },
-            "name"_a, "function"_a.none(), "Sets a hook: changes, inputs, begin, end, call, mark, error, wall, sleep.")
+            "name"_a, "function"_a.none(), "Sets a hook: changes, inputs, begin, end, call, feed, mark, error, wall, sleep.")
+        .def_prop_rw(
+            "feed_at", [](PyTimeline& self) { return self.feed_at; },
+            [](PyTimeline& self, std::int64_t time_ns) { self.feed_at = time_ns; },
+            "The hook `feed` is called once, at the beginning of the first instant at or after this "
+            "time, before the inbox is drained.")
         .def_prop_rw(
             "mark_at", [](PyTimeline& self) { return self.mark_at; },
             [](PyTimeline& self, std::int64_t time_ns) { self.mark_at = time_ns; },

@@ -54,7 +54,7 @@ int PyTimeline::traverse(visitproc visit, void* arg) {
     }
     for (auto& each : arguments)
         for (PyObject* o : each) Py_VISIT(o);
-    for (PyObject* o : {swarm, inbox_owner, on_changes, on_inputs, on_begin, on_end, on_call, on_mark,
+    for (PyObject* o : {swarm, inbox_owner, on_changes, on_inputs, on_begin, on_end, on_call, on_feed, on_mark,
                         on_error, wall, sleep})
         Py_VISIT(o);
     return 0;
@@ -68,14 +68,15 @@ void PyTimeline::clear() noexcept {
         for (PyObject*& o : each) Py_CLEAR(o);
     inbox = nullptr;
     for (PyObject** o : {&swarm, &inbox_owner, &on_changes, &on_inputs, &on_begin, &on_end, &on_call,
-                         &on_mark, &on_error, &wall, &sleep})
+                         &on_feed, &on_mark, &on_error, &wall, &sleep})
         Py_CLEAR(*o);
 }
 
 PyObject** PyTimeline::hook(const char* name) noexcept {
     const std::pair<const char*, PyObject**> hooks[] = {
         {"changes", &on_changes}, {"inputs", &on_inputs}, {"begin", &on_begin}, {"end", &on_end},
-        {"call", &on_call},       {"mark", &on_mark},     {"error", &on_error},   {"wall", &wall},      {"sleep", &sleep}};
+        {"call", &on_call},       {"feed", &on_feed},     {"mark", &on_mark},   {"error", &on_error}, {"wall", &wall},
+        {"sleep", &sleep}};
     for (const auto& [known, place] : hooks)
         if (std::strcmp(known, name) == 0) return place;
     return nullptr;

@@ -58,11 +58,13 @@ struct PyTimeline {
     PyObject* on_begin = nullptr;
     PyObject* on_end = nullptr;
     PyObject* on_call = nullptr;
+    PyObject* on_feed = nullptr;  ///< told of the beginning of the first instant at or after feed_at
     PyObject* on_mark = nullptr;  ///< told of the end of the first instant at or after mark_at
     PyObject* on_error = nullptr;
     PyObject* wall = nullptr;   ///< stands in for CLOCK_MONOTONIC
     PyObject* sleep = nullptr;  ///< stands in for clock_nanosleep
 
+    std::int64_t feed_at = kNever;
     std::int64_t mark_at = kNever;
     bool changes_waiting = false;
     bool stop_asked = false;
@@ -96,7 +98,11 @@ struct PyHost {
     }
 
     bool begin(std::int64_t time_ns) {
-        // I3: the inbox, in the order it was filled
+        // I3: the inbox, in the order it was filled; a replay fills it now
+        if (time_ns >= self.feed_at) {
+            self.feed_at = kNever;  // the hook sets the next one
+            if (!notify_time(self.on_feed, time_ns)) return false;
+        }
         if (self.inbox != nullptr && self.inbox->pending() != 0 && !notify_time(self.on_inputs, time_ns))
             return false;
         return self.on_begin == nullptr || notify_time(self.on_begin, time_ns);

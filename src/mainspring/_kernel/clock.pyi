@@ -157,8 +157,17 @@ class Timeline:
 
     def hook(self, name: str, function: object | None) -> None:
         """
-        Sets a hook: changes, inputs, begin, end, call, mark, error, wall, sleep.
+        Sets a hook: changes, inputs, begin, end, call, feed, mark, error, wall, sleep.
         """
+
+    @property
+    def feed_at(self) -> int:
+        """
+        The hook `feed` is called once, at the beginning of the first instant at or after this time, before the inbox is drained.
+        """
+
+    @feed_at.setter
+    def feed_at(self, arg: int, /) -> None: ...
 
     @property
     def mark_at(self) -> int:

@@ -85,6 +85,7 @@ def resume(
             typer.echo(f"{log}: the run has come to its end; --seconds goes on from there")
             return
     recorder = bring_back(log, durability=cast("Any", durability))
+    _notes(recorder.changes, as_json)
     scene = recorder.scene
     if ahead_ns is None and until_ns is not None:
         ahead_ns = until_ns - scene.time.now
@@ -225,7 +226,7 @@ def log_(
     log: Log,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="start, input, outcome, skip, error, snapshot, hash, resumed, end."),
+        typer.Option(help="start, input, outcome, skip, error, snapshot, hash, end, resumed."),
     ] = None,
     start: Annotated[str | None, typer.Option("--from", help="From this time on.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Before this time.")] = None,

@@ -74,7 +74,9 @@ def whole(value: int, what: str, *, least: int = 0, most: int = LAST_NS) -> int:
 
 def format_ns(ns: int) -> str:
     """`ns` as seconds with a unit, without trailing zeros."""
-    text = f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").rstrip(".") if ns >= 0 else str(ns / 1e9)
+    if ns < 0:
+        return f"-{format_ns(-ns)}"
+    text = f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").rstrip(".")
     return f"{text} s"
 
 

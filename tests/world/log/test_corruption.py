@@ -14,7 +14,7 @@ from pathlib import Path
 import log_scenes
 import pytest
 
-from mainspring.world import LogError, LogReader, record, verify
+from mainspring.world import LogError, LogFormatError, LogReader, record, verify
 from mainspring.world.log._format import Kind
 
 BUILD = f"{log_scenes.HERE}:empty"
@@ -49,7 +49,7 @@ def read_all(path: Path) -> object:
 
 @pytest.mark.slow
 def test_every_byte_flipped(small: bytes, tmp_path: Path) -> None:
-    """One bit of every byte, a different one each time, and some bytes zeroed whole."""
+    """One bit of every byte, a different one each time; reading and verifying agree."""
     path = tmp_path / "run.world"
     path.write_bytes(small)
     truth = read_all(path)
@@ -65,6 +65,8 @@ def test_every_byte_flipped(small: bytes, tmp_path: Path) -> None:
                 refused += 1
             else:
                 assert found == truth, f"byte {at} flipped: another answer and no error"
+            if verify(path).ok:
+                assert found == truth, f"byte {at} flipped: verified, and yet {found}"
             file.seek(at)
             file.write(data[at : at + 1])
     assert read_all(path) == truth
@@ -121,3 +123,32 @@ def test_a_whole_log_verifies(small: bytes, tmp_path: Path) -> None:
     assert report.ok, report
     assert (report.inputs, report.hashes, report.end_reason) == (1, 4, "finished")
     assert report.end_ns == 50_000_000
+
+
+def test_a_damaged_list_of_archives_is_named(small: bytes, tmp_path: Path) -> None:
+    """A stretch without a file, which no log has."""
+    path = tmp_path / "run.world"
+    path.write_bytes(small)
+    db = sqlite3.connect(path)
+    db.executescript(
+        "CREATE TABLE a (first INTEGER PRIMARY KEY, last, link, file);"
+        "INSERT INTO a VALUES (7, 8, NULL, NULL); DROP TABLE archive; ALTER TABLE a RENAME TO archive"
+    )
+    db.close()
+    report = verify(path)
+    assert not report.ok
+    assert "is no archived stretch" in str(report)
+
+
+def test_what_is_not_there_is_not_damaged(small: bytes, tmp_path: Path) -> None:
+    """A wrong path is the caller's mistake; a file of another kind is none that can be read."""
+    with pytest.raises(LogFormatError, match="there is no log at"):
+        verify(tmp_path / "none.world")
+    path = tmp_path / "run.world"
+    path.write_bytes(small)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    assert str(verify(path)).splitlines()[0].endswith("run.world: cannot be read")
+    path.write_bytes(small.replace(b"finished", b"finishes"))
+    assert str(verify(path)).splitlines()[0].endswith("run.world: damaged")

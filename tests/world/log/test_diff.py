@@ -14,9 +14,10 @@ import log_scenes
 import pytest
 from fault_scenes import AT_NS, FAULTS
 
-from mainspring.scene import Scene
+from mainspring.scene import Scene, Script
 from mainspring.world import (
     LoggedInput,
+    World,
     bisect_log,
     diff,
     open_run,
@@ -188,9 +189,7 @@ def test_entities_and_fields_are_named(tmp_path: Path) -> None:
     assert (field.part, field.entity, field.field) == ("world", "ent_3", "load")
     assert (field.a, field.b) == (2.0, 3.0)
     text = str(report)
-    assert (
-        "differs at 1.200000000 s, in callback Arm.on_update (runner Robot, phase Control)" in text
-    )
+    assert "differs at 1.2 s, in callback Arm.on_update (runner Robot, phase Control)" in text
     assert "world.ent_3.load: 2.0 / 3.0" in text
     assert "from belt" in text  # the inputs around it
 
@@ -319,3 +318,31 @@ def test_bisect_finds_where_changed_code_leaves_the_log(tmp_path: Path) -> None:
     assert report.fields_at_ns == 1_500_000_000
     assert any(field.path == "scripts/Arm.heat" for field in report.fields)
     assert bisect_log(path).identical
+
+
+def moving(pace: float) -> Scene:
+    """A world that a script moves: what differs is the world's, what did it is the script's."""
+    scene = Scene("moving")
+    world = World(scene)
+    world.spawn(velocity=(1, 0, 0))
+
+    class Mover(Script):
+        def on_update(self, ts: float) -> None:
+            world.column("position")[:] += world.column("velocity") * ts * pace
+
+    scene.add(Mover(), name="mover")
+    return scene
+
+
+def test_the_cause_is_what_wrote_to_the_part_that_differs(tmp_path: Path) -> None:
+    """Not only what belongs to it; and times are written as people write them."""
+    path = tmp_path / "run.world"
+    with record(moving(1.0), path) as recorder:
+        recorder.scene.advance(1)
+    report = bisect_log(path, build=lambda: moving(2.0))
+    assert report.cause is not None
+    assert (report.cause.kind, report.cause.name) == ("callback", "mover.on_update")
+    assert str(report).startswith(
+        "the code does something else at 0 s, in callback mover.on_update (runner Robot, "
+    )
+    assert "at 0.98 s, recorded / now:" in str(report)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import log_scenes
 import pytest
 
+from mainspring.scene._entry import import_entry
 from mainspring.world import (
     LogError,
+    LogReader,
     RunRecordingError,
     compact,
+    history,
     open_run,
     play_inputs,
     record,
@@ -344,3 +350,102 @@ def test_a_forked_child_does_not_hold_the_log(tmp_path: Path) -> None:
         finally:
             os.kill(child, signal.SIGKILL)
     assert replay(path).identical
+
+
+VESSEL = """
+from mainspring import Scene, Script
+
+
+class Vessel(Script):
+    def __init__(self):
+        self.level = 1.0
+
+    def on_update(self, ts):
+        self.level *= 1.0 + ts
+
+
+def build():
+    scene = Scene("vessel")
+    scene.add(Vessel(), name="vessel")
+    return scene
+"""
+
+
+def resume_elsewhere(log: Path) -> subprocess.CompletedProcess[str]:
+    """`mainspring resume` in another process, which has never seen the scene's code."""
+    code = "from mainspring.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "resume", str(log), "-s", "1", "--mode", "SIM_HIGH_PERFORMANCE"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_code_that_changed_after_the_end_is_compared_before_it_goes_on(tmp_path: Path) -> None:
+    """A run that ended well leaves nothing after its last snapshot; the stretch before it counts."""
+    source = tmp_path / "vessel_of_a_test.py"
+    source.write_text(VESSEL)
+    log = tmp_path / "run.world"
+    scene = import_entry(f"{source}:build")()
+    with record(scene, log, entry=f"{source}:build"):
+        scene.advance(1)
+
+    source.write_text(VESSEL.replace("1.0 + ts", "1.0 - ts"))
+    done = resume_elsewhere(log)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "cannot be continued: at 0 s the state of scripts/vessel differs" in done.stderr
+    assert "has changed" in done.stderr
+    assert replay(log, build=scene_of(VESSEL)).identical
+
+    source.write_text(VESSEL + "# the same, with a remark\n")
+    done = resume_elsewhere(log)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "note: the code of" in done.stderr
+    with LogReader(log) as reader:
+        ended, resumed, again = history(reader, kinds=["end", "resumed"])
+    assert [e.what for e in (ended, resumed, again)] == ["end", "resumed", "end"]
+    assert [e.time_ns for e in (ended, resumed, again)] == [10**9, 10**9, 2 * 10**9]
+    assert "has changed" in resumed.detail["changes"][0]
+    assert any("when it went on at 1 s: the code of" in c for c in replay(log).changes)
+
+
+def scene_of(text: str) -> Any:
+    """What builds the scene of a module's text."""
+    names: dict[str, Any] = {"__name__": "vessel"}
+    exec(text, names)
+    return names["build"]
+
+
+def test_a_log_that_cannot_be_gone_on_with_is_let_go_of(tmp_path: Path) -> None:
+    """An error while a run is resumed leaves no lock on its log, and says what is wrong."""
+    path = tmp_path / "run.world"
+    scene = log_scenes.build()
+    with record(scene, path, entry=BUILD):
+        log_scenes.drive(scene, 0.2)
+    whole = path.read_bytes()
+    # A letter of the schema that is no letter any more: SQLite cannot even say so in words.
+    for word, hint in ((b"NEW.kind", "verify"), (b"number = NEW.number", "verify")):
+        path.write_bytes(whole.replace(word, word[:-2] + b"\x96" + word[-1:], 1))
+        with pytest.raises(LogError) as raised:
+            resume(path)
+        assert hint in str(raised.value)
+        gc.collect()
+        path.write_bytes(whole)
+        for beside in ("-wal", "-shm"):
+            Path(f"{path}{beside}").unlink(missing_ok=True)
+    resume(path).close()
+    assert replay(path).identical
+
+
+def test_what_was_durable_before_is_durable_after_a_resume(tmp_path: Path) -> None:
+    """The recorder of a run that goes on knows it at once."""
+    path = tmp_path / "run.world"
+    scene = log_scenes.build()
+    with record(scene, path, entry=BUILD) as recorder:
+        log_scenes.drive(scene, 0.2)
+        recorder.flush()
+        before = recorder.durable_seq
+    assert before > 0
+    with resume(path) as recorder:
+        assert recorder.durable_seq == before
+        assert recorder.durable_ns == 200_000_000
+        assert recorder.wait_durable(before, 0)

@@ -133,5 +133,5 @@ def _let_go(path: Path, file: str, first: int, last: int, link: bytes) -> None:
             db.execute("VACUUM")
         finally:
             db.close()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise LogWriteError(f"{path} cannot be compacted: {error}") from error

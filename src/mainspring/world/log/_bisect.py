@@ -21,15 +21,23 @@ from pathlib import Path
 
 import msgspec
 
-from mainspring.world.log._diff_report import Cause
+from mainspring.clock import format_ns
+from mainspring.world.log._diff_report import Cause, when
 from mainspring.world.log._errors import LogError
 from mainspring.world.log._fields import FieldDifference, compare_states
 from mainspring.world.log._format import Kind, Record
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._replay import Build, HashChecker, HashMismatch, Progress, build_scene
+from mainspring.world.log._replay import (
+    Build,
+    HashChecker,
+    HashMismatch,
+    Progress,
+    build_scene,
+    resumed_changes,
+)
 from mainspring.world.log._states import capture
-from mainspring.world.log._trace import Step
+from mainspring.world.log._trace import Step, steps_behind, trace_instant
 
 __all__ = ["BisectReport", "CommitReport", "bisect_commits", "bisect_log"]
 
@@ -60,11 +68,10 @@ class BisectReport(msgspec.Struct, frozen=True):
         assert self.time_ns is not None
         assert self.same_ns is not None
         lines = [
-            f"the code does something else after {self.same_ns / 1e9:.9f} s, "
-            f"seen at {self.time_ns / 1e9:.9f} s, in {self.cause}"
+            f"the code does something else {when(self.same_ns, self.time_ns)}, in {self.cause}"
         ]
         if self.fields_at_ns is not None:
-            lines.append(f"at {self.fields_at_ns / 1e9:.9f} s, recorded / now:")
+            lines.append(f"at {format_ns(self.fields_at_ns)}, recorded / now:")
         lines += [f"  {field}" for field in self.fields[:10]]
         return "\n".join(lines + [f"note: {change}" for change in self.changes])
 
@@ -89,6 +96,7 @@ def bisect_log(
         for _ in reader.records():
             pass
         scene, changes = build_scene(reader, build)
+        changes += resumed_changes(reader)
         player = Player(scene, reader)
         snapshots = [r for r in reader.of_kind(Kind.SNAPSHOT) if r.body is not None]
         ends = [*snapshots[1:], None]
@@ -140,12 +148,10 @@ def _stretch(
 
 def _cause(player: Player, mismatch: HashMismatch, begin: Record) -> Cause:
     """What runs at that instant and belongs to the parts that differ."""
-    from mainspring.world.log._trace import trace_instant
-
     player.restore(begin)
     player.advance_to(mismatch.time_ns)
     steps: list[Step] = trace_instant(player.scene, lambda: player.run_instant(mismatch.time_ns))
-    own = [step for step in steps if step.owner in mismatch.parts]
+    own = steps_behind(steps, mismatch.parts)
     if not own:
         return Cause("unknown", ", ".join(mismatch.parts) or "the scene", parts=mismatch.parts)
     names = ", ".join(dict.fromkeys(step.name for step in own))

@@ -4,8 +4,8 @@ Looks fall on multiples of a period, at the first instant at or after each, so t
 of one scene are looked at in the same places and can be compared. Left to itself a recording
 widens the period (by doubling, so that the sparser places are among the denser) until hashing
 costs at most a hundredth of the run. It takes a snapshot whenever the run has computed for
-about a twentieth of a second since the last one, because that bounds how long it takes to come
-from a snapshot to any instant, whatever the scene costs.
+some thirty milliseconds since the last one, because that bounds how long it takes to come from a
+snapshot to any instant, whatever the scene costs.
 
 The wall clock decides only what is noted, never what happens.
 """
@@ -27,7 +27,7 @@ Every: TypeAlias = "float | Fraction | Literal['instant', 'auto'] | None"
 BASE_NS = 1_000_000_000
 WIDEST = 64
 COST_LIMIT = 0.01
-SNAPSHOT_BUSY_NS = 50_000_000
+SNAPSHOT_BUSY_NS = 30_000_000
 SNAPSHOT_COST_LIMIT = 0.03
 _NEVER = 2**63 - 1
 
@@ -44,6 +44,7 @@ class Cadence:
         self._busy_ns = time.thread_time_ns()
         self._snapshot_busy_ns = self._busy_ns
         self._snapshot_cost_ns = 0
+        self._last_cost_ns = _NEVER
         self._next_snapshot = 0
         self._next_hash = 0
 
@@ -70,7 +71,10 @@ class Cadence:
         now_ns = time.thread_time_ns()
         if snapshot:
             self._snapshot_busy_ns = now_ns
-            self._snapshot_cost_ns = now_ns - began_busy_ns
+            # One that the system held up says nothing about the next: two would have to be dear.
+            cost_ns = now_ns - began_busy_ns
+            self._snapshot_cost_ns = min(cost_ns, self._last_cost_ns)
+            self._last_cost_ns = cost_ns
             self._next_snapshot = (
                 _NEVER if self._auto_snapshot else _following(self._snapshot_ns, time_ns)
             )

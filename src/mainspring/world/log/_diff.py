@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from mainspring.clock import format_ns
 from mainspring.errors import MainspringError
 from mainspring.state import encode
 from mainspring.world.log._diff_report import (
@@ -36,9 +37,9 @@ from mainspring.world.log._fields import FieldDifference, compare_states
 from mainspring.world.log._format import InputGroup, Kind, LoggedInput
 from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._replay import Build, build_scene
+from mainspring.world.log._replay import Build, build_scene, resumed_changes
 from mainspring.world.log._states import Captured, capture, decode_snapshot, restore
-from mainspring.world.log._trace import Step, trace_instant
+from mainspring.world.log._trace import Step, steps_behind, trace_instant
 
 __all__ = ["diff"]
 
@@ -68,6 +69,7 @@ class _Side:
         self.reader = reader
         self.build = build
         self.scene, self.changes = build_scene(reader, build)
+        self.changes += resumed_changes(reader)
         self.player = Player(self.scene, reader)
 
     def again(self) -> _Side:
@@ -168,7 +170,7 @@ class _Diff:
         if first_a[0] != first_b[0]:
             later = "b" if first_b[0] > first_a[0] else "a"
             self.notes.append(
-                f"{later} begins after the instant at {self.begin_ns / 1e9:.9f} s; "
+                f"{later} begins after the instant at {format_ns(self.begin_ns)}; "
                 "what comes then is compared"
             )
             return None
@@ -410,7 +412,7 @@ class _Diff:
         if side is not None:
             side.to_after(stretch.same_ns)
             side.player.advance_to(at_ns)
-            steps = [s for s in side.trace(at_ns) if s.owner in parts]
+            steps = steps_behind(side.trace(at_ns), parts)
             if steps:
                 one = steps[0]
                 names = ", ".join(dict.fromkeys(step.name for step in steps))

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
+from mainspring.clock import format_ns
 from mainspring.world.log._fields import FieldDifference
 from mainspring.world.log._format import InputGroup, LoggedInput
 
-__all__ = ["Cause", "DiffReport", "Divergence", "InputDifference", "Setting"]
+__all__ = ["Cause", "DiffReport", "Divergence", "InputDifference", "Setting", "when"]
 
 
 def _short(value: Any) -> str:
@@ -96,22 +97,16 @@ class DiffReport(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         lines = []
         if self.divergence is None and self.inputs is None:
-            lines.append(f"identical up to {self.common_ns / 1e9:.9f} s")
+            lines.append(f"identical up to {format_ns(self.common_ns)}")
         elif self.divergence is None:
             assert self.inputs is not None
             lines.append(
-                f"the inputs differ at {self.inputs.time_ns / 1e9:.9f} s, the state never does"
+                f"the inputs differ at {format_ns(self.inputs.time_ns)}, the state never does"
             )
         else:
             found = self.divergence
-            when = "before the first instant"
-            if found.time_ns >= 0:
-                when = f"at {found.time_ns / 1e9:.9f} s"
-                if not found.exact and found.same_ns < 0:
-                    when = f"by {found.time_ns / 1e9:.9f} s"
-                elif not found.exact:
-                    when = f"between {found.same_ns / 1e9:.9f} s and {found.time_ns / 1e9:.9f} s"
-            lines.append(f"differs {when}, in {found.cause}")
+            since_ns = found.time_ns if found.exact else found.same_ns
+            lines.append(f"differs {when(since_ns, found.time_ns)}, in {found.cause}")
             lines += [f"  {field}" for field in found.fields[:10]]
             if len(found.fields) > 10:
                 lines.append(f"  and {len(found.fields) - 10} more fields")
@@ -123,9 +118,21 @@ class DiffReport(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
+def when(same_ns: int, differs_ns: int) -> str:
+    """Where two runs part, of which is known that they are the same after `same_ns` and not after
+    `differs_ns`; the two are equal where that very instant is known."""
+    if differs_ns < 0:
+        return "before the first instant"
+    if same_ns == differs_ns or differs_ns == 0:
+        return f"at {format_ns(differs_ns)}"
+    if same_ns < 0:
+        return f"by {format_ns(differs_ns)}"
+    return f"between {format_ns(same_ns)} and {format_ns(differs_ns)}"
+
+
 def _inputs(side: str, groups: tuple[InputGroup, ...]) -> list[str]:
     return [
-        f"  input in {side} at {group.time_ns / 1e9:.9f} s: {item.seq} {item.kind} "
+        f"  input in {side} at {format_ns(group.time_ns)}: {item.seq} {item.kind} "
         f"{item.payload!r} from {item.source or 'unnamed'}"
         for group in groups
         for item in group.inputs

@@ -343,10 +343,13 @@ def encode_input_group(time_ns: int, inputs: Iterable[Any]) -> bytes:
     )
 
 
-def decode_inputs(body: bytes) -> Iterator[InputGroup]:
-    """The groups of an INPUTS chunk, in the order of their instants."""
-    for time_ns, items in decode_list(body):
-        yield InputGroup(time_ns, [LoggedInput(time_ns, *item) for item in items])
+def decode_inputs(chunk: list[Any], from_ns: int | None = None) -> Iterator[InputGroup]:
+    """The groups of an INPUTS chunk at instants from `from_ns` on, in the order of their instants.
+
+    One at a time: a chunk may hold an hour, of which a second is wanted."""
+    for time_ns, items in chunk:
+        if from_ns is None or time_ns >= from_ns:
+            yield InputGroup(time_ns, [LoggedInput(time_ns, *item) for item in items])
 
 
 def encode_hashes(

@@ -16,7 +16,7 @@ from mainspring.world.log._reader import LogReader
 __all__ = ["KINDS", "HistoryEntry", "history"]
 
 #: What `history` can show.
-KINDS = ("start", "input", "outcome", "skip", "error", "snapshot", "hash", "resumed", "end")
+KINDS = ("start", "input", "outcome", "skip", "error", "snapshot", "hash", "end", "resumed")
 _DEFAULT = tuple(kind for kind in KINDS if kind != "hash")
 
 
@@ -63,8 +63,8 @@ def history(
         ),
         "snapshot": lambda: (HistoryEntry(max(t, 0), "snapshot") for t in reader.snapshot_times()),
         "hash": lambda: _hashes(reader, since, until),
-        "resumed": lambda: _notes(reader, Kind.RESUMED, "resumed"),
         "end": lambda: _notes(reader, Kind.END, "end"),
+        "resumed": lambda: _notes(reader, Kind.RESUMED, "resumed"),
     }
     # order: time, then the order of KINDS
     chosen = [streams[kind]() for kind in KINDS if kind in kinds]
@@ -116,7 +116,8 @@ def _hashes(reader: LogReader, since: int | None, until: int | None) -> Iterator
 def _notes(reader: LogReader, kind: Kind, what: str) -> Iterator[HistoryEntry]:
     for record in reader.of_kind(kind):
         content = reader.content(record)
-        at_ns = max(record.last_ns, 0)
+        # A run ends, and goes on, between two instants: later than the last one.
+        at_ns = max(content.get("at_ns", record.last_ns), 0)
         yield HistoryEntry(at_ns, what, name=_name(kind, content), detail=_plain(record, content))
 
 
@@ -135,4 +136,4 @@ def _plain(record: Record, content: dict[str, Any]) -> dict[str, Any]:
             "instants": content["instants"],
             "ended": content["ended"],
         }
-    return {"resumed": content["resumed"]}
+    return {"resumed": content["resumed"], "changes": content.get("changes") or None}

@@ -11,13 +11,11 @@ that their input was taken, and it is dropped, for what they said at that time i
 
 from __future__ import annotations
 
-import heapq
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mainspring.clock import ClockError, Input
+from mainspring.clock import CallbackError, ClockError, Input
 from mainspring.errors import MainspringError
 from mainspring.world.log._errors import LogBuildError, LogCorruptError
 from mainspring.world.log._format import InputGroup, Record, Skip
@@ -26,7 +24,7 @@ from mainspring.world.log._states import Snapshot, decode_snapshot, restore
 
 __all__ = ["Player"]
 
-_SKIP, _GROUP = 0, 1
+_NEVER = 2**63 - 1
 
 
 class Player:
@@ -37,9 +35,13 @@ class Player:
         self.reader = reader
         self._clock = scene.time
         self._inbox = scene.time.inbox
-        self._feed: Iterator[tuple[int, int, Any]] = iter(())
-        self._next: tuple[int, int, Any] | None = None
-        self._own: deque[tuple[int, int]] = deque()
+        self._groups: Iterator[InputGroup] = iter(())
+        self._next_group: InputGroup | None = None
+        self._skips: Iterator[Skip] = iter(())
+        self._next_skip: Skip | None = None
+        self._refused: MainspringError | None = None
+        self._own: Iterator[tuple[int, int]] = iter(())
+        self._next_own: tuple[int, int] | None = None
         self._last_seq = 0
         #: Inputs the simulation has put that no logged instant has drained yet.
         self.own_waiting: list[Input] = []
@@ -48,12 +50,15 @@ class Player:
         scene.start()
         self._inbox.drain()
         self._inbox.stand_in = self._stand_in
+        self._clock._kernel.hook("feed", self._feed)
         self._seek()
 
     def release(self) -> None:
         """Open the inbox again; what the simulation put and nobody drained waits in it."""
         if self._inbox.stand_in == self._stand_in:
             self._inbox.stand_in = None
+            self._clock._kernel.hook("feed", None)
+            self._clock._kernel.feed_at = _NEVER
             self._inbox.feed(self.own_waiting)
 
     # ------------------------------------------------------------------ where to begin
@@ -100,51 +105,72 @@ class Player:
     def _seek(self) -> None:
         """Read on from the first instant that has not run."""
         since = self.last_instant + 1
-        groups = ((g.time_ns, _GROUP, g) for g in self.reader.inputs(since))
+        self._groups = self.reader.inputs(since)
+        self._await(next(self._groups, None))
         # A skip that begins at the last instant comes after it.
-        skips = [
-            (s.from_ns, _SKIP, s)
-            for s in self.reader.skips(since - 1)
-            if s.from_ns >= since or s.ran  # going there twice is going there once
-        ]
-        # order: time, then skips before inputs (their instant was not run), as they were logged
-        self._feed = heapq.merge(groups, skips, key=lambda item: item[:2])
-        self._next = next(self._feed, None)
-        self._own = deque(self.reader.own(since))
+        self._skips = (
+            skip
+            for skip in self.reader.skips(since - 1)
+            if skip.from_ns >= since or skip.ran  # going there twice is going there once
+        )
+        self._next_skip = next(self._skips, None)
+        self._own = self.reader.own(since)
+        self._next_own = next(self._own, None)
 
     # ------------------------------------------------------------------ playing
 
     def advance_to(self, time_ns: int) -> None:
         """Run every instant before `time_ns`, with its inputs; `now` is `time_ns` afterwards."""
-        while self._next is not None and self._next[0] < time_ns:
-            at_ns, what, item = self._next
-            if what == _SKIP:
-                self._skip(item)
-            else:
-                self._advance(at_ns)
-                if self.last_instant >= at_ns:
-                    raise LogCorruptError(
-                        f"{self.reader.path}: inputs for the instant at {at_ns} ns come too late"
-                    )
-                self._feed_group(item)
-            self._next = next(self._feed, None)
-        if self._clock.now < time_ns:
-            self._advance(time_ns)
+        while self._next_skip is not None and self._next_skip.from_ns < time_ns:
+            if not self._advance(self._next_skip.from_ns):
+                return
+            self._skip(self._next_skip)
+            self._next_skip = next(self._skips, None)
+        self._advance(time_ns)
 
     def run_instant(self, time_ns: int) -> None:
         """Run the instant at `time_ns` as well, when there is one; `now` stays there."""
         self.advance_to(time_ns + 1)
         self._clock._kernel.now = time_ns
 
-    def _advance(self, until_ns: int) -> None:
-        if until_ns > self._clock.now:
-            self._clock.advance(ns=until_ns - self._clock.now)
+    def _advance(self, until_ns: int) -> bool:
+        """Run on; whether it came that far, and nobody stopped it."""
+        now: int = self._clock.now
+        if until_ns > now:
+            self._run(ns=until_ns - now)
+            now = self._clock.now
+        return now >= until_ns
+
+    def _run(self, **how_far: int) -> None:
+        try:
+            self._clock.advance(**how_far)
+        except CallbackError:
+            refused, self._refused = self._refused, None
+            if refused is not None:
+                raise refused from None  # it is the log that does not fit, and no callback
+            raise
 
     def _skip(self, skip: Skip) -> None:
-        self._advance(skip.from_ns)
         if skip.ran and self.last_instant < skip.from_ns:
-            self._clock.advance(instants=1)
+            self._run(instants=1)
         self._clock.skip_to(skip.to_ns)
+
+    def _await(self, group: InputGroup | None) -> None:
+        # The kernel calls at the instant of the group, so that those between cost nothing.
+        self._next_group = group
+        self._clock._kernel.feed_at = _NEVER if group is None else group.time_ns
+
+    def _feed(self, time_ns: int) -> None:
+        """An instant begins, for which there are inputs."""
+        group = self._next_group
+        try:
+            while group is not None and group.time_ns <= time_ns:
+                self._feed_group(group)
+                group = next(self._groups, None)
+        except MainspringError as error:
+            self._refused = error
+            raise
+        self._await(group)
 
     def _feed_group(self, group: InputGroup) -> None:
         if self.on_group is not None:
@@ -171,10 +197,11 @@ class Player:
         if not inside:
             return self._last_seq + 1
         now = self._clock.now
-        while self._own and self._own[0][0] < now:
-            self._own.popleft()
-        if self._own and self._own[0][0] == now:
-            seq = self._own.popleft()[1]
+        while self._next_own is not None and self._next_own[0] < now:
+            self._next_own = next(self._own, None)
+        if self._next_own is not None and self._next_own[0] == now:
+            seq = self._next_own[1]
+            self._next_own = next(self._own, None)
         else:
             # More than the log knows of: past its end, or a run that differs from it.
             waiting = self.own_waiting[-1].seq if self.own_waiting else 0

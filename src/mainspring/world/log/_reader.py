@@ -89,9 +89,13 @@ class LogReader:
     def archives(self) -> list[tuple[int, int, bytes, str]]:
         """The stretches moved into archives: first and last record, last link, file."""
         with sqlite_errors(self.path):
-            return self._db.execute(
+            rows = self._db.execute(
                 "SELECT first, last, link, file FROM archive ORDER BY first"
             ).fetchall()
+        for row in rows:
+            if tuple(map(type, row)) != (int, int, bytes, str):
+                raise LogCorruptError(f"{self.path} is damaged: {row!r} is no archived stretch")
+        return rows
 
     def _select(self, where: str, *values: Any) -> Iterator[Record]:
         with sqlite_errors(self.path):
@@ -232,12 +236,16 @@ class LogReader:
         for record in self.of_kind(Kind.INPUTS, from_ns):
             if to_ns is not None and record.first_ns >= to_ns:
                 return
-            groups: list[InputGroup] = self._decoded(record, lambda body: list(decode_inputs(body)))
-            for group in groups:
-                if (from_ns is None or group.time_ns >= from_ns) and (
-                    to_ns is None or group.time_ns < to_ns
-                ):
+            groups = self._decoded(record, decode_list)
+            try:
+                for group in decode_inputs(groups, from_ns):
+                    if to_ns is not None and group.time_ns >= to_ns:
+                        return
                     yield group
+            except (ValueError, TypeError) as error:
+                raise LogCorruptError(
+                    f"{self.path}: {record} cannot be decoded: {error}", record=record.number
+                ) from error
 
     def hashes(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[HashChunk]:
         """Chunks of hashes that touch [`from_ns`, `to_ns`), in order."""
@@ -260,21 +268,19 @@ class LogReader:
                 return
             yield from self._decoded(record, decode_list)
 
-    def skips(self, from_ns: int | None = None, to_ns: int | None = None) -> list[Skip]:
+    def skips(self, from_ns: int | None = None, to_ns: int | None = None) -> Iterator[Skip]:
         """The stretches of simulation time that were left out, in order."""
-        return [
-            Skip(*item)
-            for item in self._items(Kind.SKIPS, from_ns, to_ns)
-            if (from_ns is None or item[0] >= from_ns) and (to_ns is None or item[0] < to_ns)
-        ]
+        for item in self._items(Kind.SKIPS, from_ns, to_ns):
+            if (from_ns is None or item[0] >= from_ns) and (to_ns is None or item[0] < to_ns):
+                yield Skip(*item)
 
-    def own(self, from_ns: int | None = None, to_ns: int | None = None) -> list[tuple[int, int]]:
+    def own(
+        self, from_ns: int | None = None, to_ns: int | None = None
+    ) -> Iterator[tuple[int, int]]:
         """Inputs that the simulation put itself: (instant, sequence number), in order."""
-        return [
-            (time_ns, seq)
-            for time_ns, seq in self._items(Kind.OWN, from_ns, to_ns)
-            if (from_ns is None or time_ns >= from_ns) and (to_ns is None or time_ns < to_ns)
-        ]
+        for time_ns, seq in self._items(Kind.OWN, from_ns, to_ns):
+            if (from_ns is None or time_ns >= from_ns) and (to_ns is None or time_ns < to_ns):
+                yield time_ns, seq
 
     def outcomes(
         self, from_ns: int | None = None, to_ns: int | None = None

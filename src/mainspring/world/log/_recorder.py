@@ -15,6 +15,7 @@ on the writer's thread.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import os
@@ -31,7 +32,7 @@ from mainspring._kernel.log import Tape
 from mainspring.clock import CallbackError, Input, Time, time_ns
 from mainspring.errors import MainspringError, StateError
 from mainspring.world.log._cadence import Cadence, Every
-from mainspring.world.log._errors import RunRecordingError
+from mainspring.world.log._errors import LogWriteError, RunRecordingError
 from mainspring.world.log._format import FORMAT_VERSION, Kind, Row
 from mainspring.world.log._recipe import Entry, Recipe, machine, versions
 from mainspring.world.log._retention import Retention
@@ -175,6 +176,8 @@ class RunRecorder:
         self.path = writer.path
         self.writer = writer
         self.closed = False
+        self.changes: tuple[str, ...] = ()
+        """Of a run that was resumed: what is different about code, settings or versions."""
         self._position = position
         self._cadence = cadence
         self._retention = retention
@@ -207,6 +210,9 @@ class RunRecorder:
             self.writer.start()
         except BaseException:
             del _RECORDED[self.scene]
+            self.closed = True
+            with contextlib.suppress(LogWriteError):
+                self.writer.close()
             raise
         self._inbox.on_put = self._watch.put
         self._clock.observers.add(self._watch)

@@ -140,6 +140,16 @@ def build_scene(
     return scene, changes
 
 
+def resumed_changes(reader: LogReader) -> list[str]:
+    """What was different already when the run was resumed, and when that was."""
+    notes = map(reader.content, reader.of_kind(Kind.RESUMED))
+    return [
+        f"when it went on at {format_ns(note['at_ns'])}: {change}"
+        for note in notes
+        for change in note.get("changes", ())
+    ]
+
+
 class HashChecker:
     """Compares a scene's hashes with those of a log, at the instants the log has them."""
 
@@ -175,8 +185,8 @@ class HashChecker:
         assert self._next is not None
         expected_ns, expected, names, parts = self._next
         if time_ns != expected_ns:
-            self._differs(expected_ns, (), f"the log has an instant at {expected_ns} ns; the "
-                          f"replay went on to {time_ns} ns")  # fmt: skip
+            self._differs(expected_ns, (), f"the log has an instant at {format_ns(expected_ns)}; "
+                          f"the replay went on to {format_ns(time_ns)}")  # fmt: skip
             return
         captured = capture(self._scene)
         digest, halves = captured.hashed()
@@ -188,7 +198,7 @@ class HashChecker:
             then = dict(zip(names, parts, strict=True))
             odd = tuple(n for n in [*then, *(m for m in now if m not in then)]
                         if then.get(n) != now.get(n))  # fmt: skip
-            self._differs(time_ns, odd, f"at {time_ns / 1e9:.9f} s the state of "
+            self._differs(time_ns, odd, f"at {format_ns(time_ns)} the state of "
                           f"{', '.join(odd) or 'the scene'} differs")  # fmt: skip
             return
         self.compared += 1
@@ -207,6 +217,7 @@ class _Replay:
     def __init__(self, reader: LogReader, build: Build | None) -> None:
         self.reader = reader
         self.scene, self.changes = build_scene(reader, build)
+        self.changes += resumed_changes(reader)
         self.inputs = 0
 
     def run(
@@ -333,5 +344,5 @@ class _Replay:
             expected[0],
             (),
             checker.same_ns,
-            f"the log has an instant at {expected[0] / 1e9:.9f} s that the replay did not come to",
+            f"the log has an instant at {format_ns(expected[0])} that the replay did not come to",
         )

@@ -5,7 +5,9 @@ durable input led to, with everything acknowledged in it and nothing that was no
 log is continued; its chain does not break.
 
 It begins at the newest snapshot, plays what came after it, and compares every hash on the
-way: a run whose code has changed in between is refused rather than continued wrongly.
+way: a run whose code has changed in between is refused rather than continued wrongly. Where the
+code is known to have changed it begins one snapshot earlier, so that there is something to
+compare; changes that came out the same are noted in the log, and in `recorder.changes`.
 """
 
 from __future__ import annotations
@@ -48,8 +50,31 @@ def resume(
     check_unclaimed(path)
     with LogReader(path) as reader:
         revived = _bring_back(reader, build)
+    try:
+        return _go_on(
+            path, revived, durability, hash_every, snapshot_every, Retention(keep_snapshots_bytes)
+        )
+    except BaseException:
+        revived.scene.stop()
+        raise
+
+
+def _go_on(
+    path: Path,
+    revived: _Revived,
+    durability: Durability | None,
+    hash_every: Every | Literal["as before"],
+    snapshot_every: Every | Literal["as before"],
+    retention: Retention,
+) -> RunRecorder:
+    """Record what was brought back, into the log it came from."""
     scene = revived.scene
     captured = check_saveable(scene)
+    if hash_every == "as before":
+        hash_every = parse_every(revived.header["hash_every"])
+    if snapshot_every == "as before":
+        snapshot_every = parse_every(revived.header["snapshot_every"])
+    cadence = Cadence(hash_every, snapshot_every)
     position = position_of(scene)
     writer = LogWriter(
         path,
@@ -57,15 +82,11 @@ def resume(
         position_ns=position,
         tail=revived.tail,
     )
-    retention = Retention(keep_snapshots_bytes)
+    writer.durable_seq, writer.durable_ns = revived.last_seq, position()
     retention.adopt(revived.snapshots)
-    if hash_every == "as before":
-        hash_every = parse_every(revived.header["hash_every"])
-    if snapshot_every == "as before":
-        snapshot_every = parse_every(revived.header["snapshot_every"])
-    cadence = Cadence(hash_every, snapshot_every)
     until_ns = revived.header.get("until_ns")
     recorder = RunRecorder(scene, writer, position, cadence, retention, until_ns)
+    recorder.changes = tuple(revived.changes)
     last_ns = scene.time._kernel.last_instant
     note = {
         "at_ns": scene.time.now,
@@ -73,6 +94,7 @@ def resume(
         "snapshot_every": str(snapshot_every),
         "versions": versions(),
         "machine": machine(),
+        "changes": revived.changes,
         "resumed": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
     writer.put_row(Row(Kind.RESUMED, last_ns, last_ns, 1, state.encode(note, "note")))
@@ -92,19 +114,23 @@ class _Revived(NamedTuple):
     tail: tuple[int, bytes]
     snapshots: list[Kept]
     header: dict[str, Any]
+    changes: list[str]
 
 
 def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
     snapshot = reader.snapshot_before(2**63 - 1)
     if snapshot is None:
         raise LogError(f"{reader.path} holds no snapshot to begin from")
-    for _ in reader.records(snapshot.number):
-        pass  # the chain, from the snapshot on
     header = reader.content(reader.record(0))
     scene, changes = build_scene(reader, build, watchers=True)
-    player = Player(scene, reader)
+    if changes:
+        # With nothing to compare a change would show only when the run is replayed.
+        snapshot = reader.snapshot_before(snapshot.last_ns) or snapshot
     checker = None
+    player = Player(scene, reader)
     try:
+        for _ in reader.records(snapshot.number):
+            pass  # the chain, from the snapshot on
         player.restore(snapshot)
         checker = HashChecker(scene, reader, player.last_instant)
         player.advance_to(max(reader.end_ns(), scene.time.now))
@@ -112,7 +138,8 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
             raise RunRecordingError(
                 f"{reader.path} cannot be continued: {checker.mismatch.message}"
                 + "".join(f"\n  {change}" for change in changes),
-                hint="`mainspring replay` and `mainspring bisect` say where it began",
+                hint="`mainspring bisect` says where it began; `mainspring open --fork` goes on "
+                "with other code, as another run",
             )
         waiting = _waiting(reader, player)
     except BaseException:
@@ -127,7 +154,7 @@ def _bring_back(reader: LogReader, build: Build | None) -> _Revived:
     scene.time.mode = header["mode"]
     kept = [Kept(*row) for row in reader.snapshot_sizes()]
     tail = (reader.head[0] + 1, reader.head[1])
-    return _Revived(scene, own, player.last_seq, tail, kept, header)
+    return _Revived(scene, own, player.last_seq, tail, kept, header, changes)
 
 
 def _waiting(reader: LogReader, player: Player) -> list[Input]:

@@ -7,7 +7,7 @@ before, so that a trace costs little more than the state itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from mainspring.clock import CallbackError, Input
 from mainspring.errors import MainspringError
 from mainspring.world.log._states import Captured, capture
 
-__all__ = ["Step", "trace_instant"]
+__all__ = ["Step", "steps_behind", "trace_instant"]
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -36,6 +36,8 @@ class Step(msgspec.Struct, frozen=True):
     error: str | None = None
     value: Any = None
     """What a node put out."""
+    wrote: frozenset[str] = frozenset()
+    """The parts that are not what they were before the step."""
 
     def same_as(self, other: Step) -> bool:
         """Whether the two left the same behind."""
@@ -62,6 +64,11 @@ class Step(msgspec.Struct, frozen=True):
 def trace_instant(scene: Any, run: Callable[[], object]) -> list[Step]:
     """Call `run`, which runs one instant of `scene`; the steps it took, in order."""
     return _Trace(scene).of(run)
+
+
+def steps_behind(steps: list[Step], parts: Collection[str]) -> list[Step]:
+    """The steps that belong to one of `parts`, or wrote to one of them."""
+    return [step for step in steps if step.owner in parts or not step.wrote.isdisjoint(parts)]
 
 
 def _comparable(value: Any) -> bytes | str:
@@ -137,5 +144,8 @@ class _Trace:
             part: before[part] if before.get(part) == data else data
             for part, data in now.parts.items()
         }
+        wrote = frozenset(part for part, data in shared.items() if before.get(part) is not data)
         self._last = Captured(shared)
-        self._steps.append(Step(kind, name, runner, phase, owner, self._last, seq, error))
+        self._steps.append(
+            Step(kind, name, runner, phase, owner, self._last, seq, error, wrote=wrote)
+        )

@@ -16,7 +16,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mainspring.world.log._errors import LogCorruptError, LogError
+from mainspring.world.log._errors import LogCorruptError, LogError, LogFormatError
 from mainspring.world.log._format import (
     Kind,
     Record,
@@ -71,12 +71,16 @@ class VerifyReport:
                 f"{self.path}: whole. {self.records} records, {self.inputs} inputs, "
                 f"{self.hashes} hashes, {self.snapshots} snapshots"
             )
-        return f"{self.path}: damaged\n" + "\n".join(f"  {p.message}" for p in self.problems)
+        opened = self.records > 0 or self.first_bad is not None
+        state = "damaged" if opened else "cannot be read"
+        return f"{self.path}: {state}\n" + "\n".join(f"  {p.message}" for p in self.problems)
 
 
 def verify(path: str | Path) -> VerifyReport:
     """Check a log from end to end."""
     path = Path(path)
+    if not path.exists():
+        raise LogFormatError(f"there is no log at {path}")
     try:
         reader = LogReader(path)
     except LogError as error:
@@ -160,7 +164,7 @@ class _Verification:
         self._check_time(record)
 
     def _check_inputs(self, record: Record) -> None:
-        groups = self.reader._decoded(record, lambda body: list(decode_inputs(body)))
+        groups = self.reader._decoded(record, lambda body: list(decode_inputs(decode_list(body))))
         if len(groups) != record.count:
             self._bad(record, "it holds another number of instants than it says")
         for group in groups:

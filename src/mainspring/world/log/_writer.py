@@ -30,6 +30,7 @@ from typing import Any, Literal, TypeAlias
 
 from mainspring import state
 from mainspring._kernel.log import Tape
+from mainspring.clock import format_ns
 from mainspring.world.log._claim import Claim
 from mainspring.world.log._errors import LogWriteError, RunRecordingError
 from mainspring.world.log._format import (
@@ -63,6 +64,9 @@ PAGE_SIZE = 8192
 # More than this waiting for the disk, and the simulation waits too: memory is bounded.
 QUEUE_MAX = 200_000
 TAPE_MAX_BYTES = 64 * 2**20
+
+# A damaged schema makes SQLite's own messages undecodable.
+_DISK_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 # The queue's entries: (event, time_ns, ...).
 _INPUTS, _HASH, _ROW, _OUTCOME, _SKIP, _OWN, _EVENT, _CHUNK = range(8)
@@ -156,11 +160,12 @@ class LogWriter:
                 check_identity(db, self.path)
                 self._priors = dict(db.execute("SELECT kind, number FROM tail"))
             self._claim = Claim(self.path)
-        except sqlite3.Error as error:
+        except _DISK_ERRORS as error:
             if db is not None:
                 db.close()
             raise LogWriteError(
-                f"{self.path} cannot be {'created' if initial else 'continued'}: {error}"
+                f"{self.path} cannot be {'created' if initial else 'continued'}: {error}",
+                hint=_remedy(error),
             ) from error
         except BaseException:
             if db is not None:
@@ -318,7 +323,7 @@ class LogWriter:
                 self._insert(rows)
                 if self.after_commit is not None:
                     self.after_commit(self._db, first, rows)
-            except sqlite3.Error as error:
+            except _DISK_ERRORS as error:
                 self._fail(error)
                 return
         del events[:taken]
@@ -397,17 +402,16 @@ class LogWriter:
         for call in ready:
             call()
 
-    def _fail(self, error: sqlite3.Error) -> None:
+    def _fail(self, error: Exception) -> None:
+        reason = str(error)
         if isinstance(error, sqlite3.IntegrityError):
-            reason, hint = "another process is writing to it", "one run writes to a log at a time"
-        else:
-            reason = str(error)
-            hint = "free some space and continue with `mainspring resume`"
+            reason = "another process is writing to it"
+        holds = f"every instant before {format_ns(self.durable_ns)}"
         with self._durable:
             self.failure = LogWriteError(
                 f"{self.path} cannot be written any more: {reason}; "
-                f"it holds every instant before {self.durable_ns} ns",
-                hint=hint,
+                f"it holds {holds if self.durable_ns >= 0 else 'what it held before'}",
+                hint=_remedy(error),
             )
             self._durable.notify_all()
         if self.on_failure is not None:
@@ -441,6 +445,18 @@ class LogWriter:
             self._claim.release()
         if self.failure is not None:
             raise self.failure
+
+
+def _remedy(error: Exception) -> str:
+    """What helps against an error of the disk or of the file."""
+    name = getattr(error, "sqlite_errorname", "")
+    if isinstance(error, sqlite3.IntegrityError):
+        return "one run writes to a log at a time"
+    if isinstance(error, UnicodeDecodeError) or name.startswith(("SQLITE_CORRUPT", "SQLITE_ERROR")):
+        return "`mainspring verify` says what is damaged"
+    if name.startswith("SQLITE_FULL"):
+        return "free some space and continue with `mainspring resume`"
+    return "see that disk and file can be written, and continue with `mainspring resume`"
 
 
 class _HeldHashes:
