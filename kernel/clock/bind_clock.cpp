@@ -149,13 +149,6 @@ void bind_clock(nb::module_& m) {
     if (!add_context_type(m.ptr())) throw nb::python_error();
 
     m.attr("MAX_RUNNERS") = kMaxRunners;
-    m.def("monotonic_ns", &monotonic_ns, "CLOCK_MONOTONIC, in nanoseconds.");
-    m.def(
-        "boundary",
-        [](std::int64_t num, std::int64_t den, std::int64_t origin, std::int64_t k) {
-            return Beat(num, den, origin, 0).at(k);
-        },
-        "num"_a, "den"_a, "origin"_a, "k"_a, "Where boundary `k` of a runner lies.");
 
     nb::class_<PyTimeline>(m, "Timeline", nb::type_slots(slots),
                            "Runners, wake-ups and the order of an instant.")
@@ -197,10 +190,6 @@ void bind_clock(nb::module_& m) {
                 return std::make_tuple(r.steps, r.shared, r.skipped, r.missed);
             },
             "id"_a, "Steps, shared steps, skipped boundaries, missed deadlines.")
-        .def(
-            "context",
-            [](PyTimeline& self, int id) { return nb::borrow(self.arguments[static_cast<std::size_t>(id)][kContext]); },
-            "id"_a, nb::sig("def context(self, id: int) -> StepContext"))
         .def_prop_ro(
             "current_context",
             [](PyTimeline& self) {
@@ -224,8 +213,10 @@ void bind_clock(nb::module_& m) {
                 entry.phase = static_cast<std::uint8_t>(phase);
                 entry.priority = priority;
                 entry.enabled = enabled;
-                self.callbacks.push_back(std::move(callback));
-                return self.engine.add(std::move(entry));
+                const std::uint32_t index = self.engine.add(std::move(entry));
+                if (index == self.callbacks.size()) self.callbacks.emplace_back();
+                self.callbacks[index] = std::move(callback);
+                return index;
             },
             "function"_a, "registration"_a, "runner"_a, "phase"_a, "priority"_a, "enabled"_a, "wants_ts"_a,
             "disable_on_error"_a)
@@ -299,8 +290,6 @@ void bind_clock(nb::module_& m) {
             [](PyTimeline& self, std::uint64_t n) { self.engine.set_instants(n); })
         .def_prop_ro("shared_instants", [](PyTimeline& self) { return self.engine.shared_instants(); })
         .def_prop_ro("inside", [](PyTimeline& self) { return self.engine.inside(); })
-        .def_prop_ro("due", [](PyTimeline& self) { return static_cast<int>(self.engine.due()); },
-                     "The runners due at this instant, as bits.")
         .def_prop_ro("next_instant", [](PyTimeline& self) { return self.engine.next_instant(); })
         .def("skip_to", [](PyTimeline& self, std::int64_t ns) { self.engine.skip_to(ns); }, "time_ns"_a)
         .def(
@@ -324,17 +313,7 @@ void bind_clock(nb::module_& m) {
         .def("request_changes", [](PyTimeline& self) { self.changes_waiting = true; },
              "Calls the hook `changes` at the end of this instant.")
         .def("wall", [](PyTimeline& self) { return PyHost{self}.wall(); })
-        .def(
-            "sleep_until",
-            [](PyTimeline& self, std::int64_t wall_ns, bool catch_interrupt) {
-                Interruptible interruptible(catch_interrupt);
-                const PreciseSleep precise(self.sleep == nullptr);
-                const bool whole = PyHost{self}.sleep_until(wall_ns);
-                if (PyErr_Occurred() != nullptr) throw nb::python_error();
-                return whole && !interruptible.came();
-            },
-            "wall_ns"_a, "catch_interrupt"_a = false, "Sleeps without the GIL; False when interrupted.")
-        // -- hooks and watching
+        // -- hooks
         .def(
             "hook",
             [](PyTimeline& self, const std::string& name, nb::object function) {
@@ -361,21 +340,6 @@ void bind_clock(nb::module_& m) {
                 self.inbox = &nb::cast<mainspring::inbox::PyInbox&>(inbox).engine;
             },
             "inbox"_a)
-        .def("start_trace", [](PyTimeline& self, std::size_t reserve) { self.engine.start_trace(reserve); },
-             "reserve"_a = 4096)
-        .def("stop_trace", [](PyTimeline& self) { self.engine.stop_trace(); })
-        .def(
-            "take_trace",
-            [](PyTimeline& self) {
-                using Row = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int>;
-                std::vector<Row> rows;
-                for (const TraceRecord& r : self.engine.take_trace())
-                    rows.emplace_back(r.time_ns, r.begin_ns, r.end_ns,
-                                      r.entry == kNoEntry ? -1 : std::int64_t{r.entry},
-                                      static_cast<int>(r.due));
-                return rows;
-            },
-            "Measured calls since the last take: sim time, begin, end, entry (-1: the instant), due runners.")
         .def(
             "runner_costs", [](PyTimeline& self, int id) { return cost_row(self.engine.runner(id).costs); },
             "id"_a, "Samples, mean, p50, p99 and maximum cost of the instants a runner was due in.")

@@ -32,9 +32,16 @@ void Timeline::note_next() noexcept {
 
 std::uint32_t Timeline::add(Entry entry) {
     entry.live = true;
-    entries_.push_back(std::move(entry));
+    entry.order = registered_++;
     refresh();
-    return static_cast<std::uint32_t>(entries_.size() - 1);
+    if (vacant_.empty()) {
+        entries_.push_back(std::move(entry));
+        return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t index = vacant_.back();
+    vacant_.pop_back();
+    entries_[index] = std::move(entry);
+    return index;
 }
 
 void Timeline::place(std::uint32_t entry, int runner, int phase, std::int64_t priority) {
@@ -52,11 +59,12 @@ void Timeline::enable(std::uint32_t entry, bool enabled) {
 }
 
 void Timeline::remove(std::uint32_t entry) {
-    Entry& e = entries_[entry];
-    e.live = false;
-    e.enabled = false;
-    e.user = nullptr;
-    e.costs.reset();
+    hand_in_calls();  // before another takes the index
+    entries_[entry] = Entry{};
+    vacant_.push_back(entry);
+    // What it asked for stays an instant, with nothing of its own to run.
+    for (Wakeup& w : wakeups_)
+        if (w.entry == entry) w.entry = kNoEntry;
     refresh();
 }
 
@@ -66,7 +74,7 @@ bool Timeline::before(std::uint32_t a, std::uint32_t b) const noexcept {
     const Entry& y = entries_[b];
     if (x.phase != y.phase) return x.phase < y.phase;
     if (x.priority != y.priority) return x.priority < y.priority;
-    return a < b;
+    return x.order < y.order;
 }
 
 std::vector<std::uint32_t> Timeline::order() const {

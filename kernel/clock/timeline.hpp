@@ -29,6 +29,7 @@ struct Entry {
     std::uint8_t phase = 0;
     bool enabled = false;
     bool live = false;
+    std::uint64_t order = 0;       ///< which registration it is, of all there ever were
     std::uint64_t calls = 0;       ///< without those a plan has still to hand in
     std::unique_ptr<Costs> costs;  ///< absent until the first measured call
 };
@@ -39,15 +40,6 @@ struct Slot {
     std::uint32_t entry;
     std::uint8_t runner;
     std::uint8_t phase;
-};
-
-/// One measured call, kept while a trace is on.
-struct TraceRecord {
-    std::int64_t time_ns;   ///< sim time of the instant
-    std::int64_t begin_ns;  ///< wall clock
-    std::int64_t end_ns;
-    std::uint32_t entry;  ///< kNoEntry: the instant as a whole
-    std::uint32_t due;
 };
 
 struct Wakeup {
@@ -102,6 +94,7 @@ public:
     [[nodiscard]] const RunnerState& runner(int id) const noexcept { return runners_[idx(id)]; }
 
     // -- entries ------------------------------------------------------------------------
+    /// The index of the new entry; that of a removed one is given again.
     std::uint32_t add(Entry entry);
     void place(std::uint32_t entry, int runner, int phase, std::int64_t priority);
     void enable(std::uint32_t entry, bool enabled);
@@ -131,7 +124,6 @@ public:
     /// Of the instants, those with two or more runners.
     [[nodiscard]] std::uint64_t shared_instants() const noexcept { return shared_instants_; }
     [[nodiscard]] bool inside() const noexcept { return inside_; }
-    [[nodiscard]] std::uint8_t due() const noexcept { return due_; }
     [[nodiscard]] int current_runner() const noexcept { return current_runner_; }
     /// The least pending boundary or wake-up.
     [[nodiscard]] std::int64_t next_instant() const noexcept { return coming().time_ns; }
@@ -141,17 +133,6 @@ public:
     [[nodiscard]] std::vector<std::pair<std::int64_t, std::uint8_t>> preview(std::int64_t until,
                                                                              std::size_t most) const;
 
-    // -- watching -----------------------------------------------------------------------
-    void start_trace(std::size_t reserve) {
-        trace_.reserve(reserve);
-        tracing_ = true;
-    }
-    [[nodiscard]] std::vector<TraceRecord> take_trace() {
-        std::vector<TraceRecord> taken;
-        taken.swap(trace_);
-        return taken;
-    }
-    void stop_trace() noexcept { tracing_ = false; }
     void clear_costs();
 
     template <class Host>
@@ -213,18 +194,19 @@ private:
     void hand_in_calls() noexcept;
     /// Calls in order until one fails; how many did not.
     template <bool Measured, class Host>
-    std::size_t call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host);
+    std::size_t call_all(const std::vector<Slot>& slots, Host& host);
 
     std::array<RunnerState, kMaxRunners> runners_{};
     // Each runner's next boundary, side by side: every instant looks at them all.
     std::array<std::int64_t, kMaxRunners> next_{};
     std::size_t in_use_ = 0;  ///< one more than the greatest id of a live runner
     std::vector<Entry> entries_;
+    std::vector<std::uint32_t> vacant_;  // of the entries, those that were removed
+    std::uint64_t registered_ = 0;
     std::array<Plan, 256> plans_{};
     std::vector<Wakeup> wakeups_;  // a heap, earliest first
     std::vector<std::uint32_t> woken_;
     std::vector<Slot> merged_;
-    std::vector<TraceRecord> trace_;
     std::uint64_t wakeup_order_ = 0;
     std::int64_t now_ = 0;
     std::int64_t last_instant_ = -1;
@@ -234,13 +216,12 @@ private:
     std::uint8_t due_ = 0;
     bool inside_ = false;
     bool stale_ = true;
-    bool tracing_ = false;
 };
 
 // ---------------------------------------------------------------------------------------
 
 template <bool Measured, class Host>
-std::size_t Timeline::call_all(const std::vector<Slot>& slots, std::int64_t time_ns, Host& host) {
+std::size_t Timeline::call_all(const std::vector<Slot>& slots, Host& host) {
     // order: phase, priority, registration
     std::int64_t mark = 0;
     if constexpr (Measured) mark = host.wall();
@@ -254,7 +235,6 @@ std::size_t Timeline::call_all(const std::vector<Slot>& slots, std::int64_t time
             auto& costs = entries_[s->entry].costs;
             if (!costs) costs = std::make_unique<Costs>();
             costs->add(called - mark);
-            if (tracing_) trace_.push_back({time_ns, mark, called, s->entry, due_});
             mark = called;
         }
         if (!ok) return static_cast<std::size_t>(s - begin);
@@ -269,6 +249,16 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
     const std::uint64_t first_steps = limits.runner >= 0 ? runner(limits.runner).steps : 0;
     std::uint32_t until_measured = limits.measure_every == 0 ? UINT32_MAX : 1;
 
+    // Nothing more before `place`. A paced run waits for it: `now` is never ahead of the wall clock.
+    const auto leave = [&](Ending ending, std::int64_t place) {
+        if (limits.paced && !host.sleep_until(limits.wall_anchor + (place - limits.sim_anchor)))
+            ending = Ending::interrupted;
+        else
+            now_ = std::max(now_, place);
+        out.ending = ending;
+        return out;
+    };
+
     for (;;) {
         if (out.instants >= limits.instants) { out.ending = Ending::counted; return out; }
         // I1: the least pending boundary or wake-up
@@ -279,9 +269,7 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
         if (budgeted && out.instants > 0) {
             const double predicted = plans_[due].predicted_ns;
             if (static_cast<double>(out.used_ns) + predicted > static_cast<double>(limits.budget_ns)) {
-                out.ending = Ending::budget;
-                now_ = std::max(now_, time_ns);
-                return out;
+                return leave(Ending::budget, time_ns);
             }
         }
         std::int64_t late_ns = -1;
@@ -291,7 +279,7 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
             late_ns = host.wall() - wanted;
         }
 
-        const bool measured = tracing_ || budgeted || --until_measured == 0;
+        const bool measured = budgeted || --until_measured == 0;
         if (measured) until_measured = limits.measure_every == 0 ? UINT32_MAX : limits.measure_every;
         const std::int64_t begun = measured ? host.wall() : 0;
 
@@ -304,8 +292,8 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
             Plan& plan = plan_for(due);
             const bool woken = !wakeups_.empty() && wakeups_.front().time_ns <= time_ns;
             const std::vector<Slot>& slots = woken ? with_woken(plan, time_ns, due) : plan.slots;
-            const std::size_t called = measured ? call_all<true>(slots, time_ns, host)  // I5
-                                                : call_all<false>(slots, time_ns, host);
+            const std::size_t called = measured ? call_all<true>(slots, host)  // I5
+                                                : call_all<false>(slots, host);
             current_runner_ = -1;
             ok = called == slots.size();
             if (ok && !woken) {
@@ -331,7 +319,6 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
         if (measured) {
             const std::int64_t end = host.wall();
             out.used_ns += end - begun;
-            if (tracing_) trace_.push_back({time_ns, begun, end, kNoEntry, due_});
             for (int id = 0; id < kMaxRunners; ++id) {
                 if ((due_ & (1U << id)) == 0) continue;
                 auto& costs = runners_[idx(id)].costs;
@@ -346,9 +333,7 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
             return out;
         }
     }
-    if (limits.leave >= 0) now_ = std::max(now_, limits.leave);
-    out.ending = Ending::reached;
-    return out;
+    return leave(Ending::reached, std::max(now_, limits.leave));
 }
 
 }  // namespace mainspring::clock

@@ -174,6 +174,45 @@ void an_instant_allocates_nothing() {
     CHECK(allocations == before);
 }
 
+void a_removed_entry_leaves_nothing_to_whoever_gets_its_index() {
+    Timeline t;
+    t.set_runner(0, Beat(50, 1, 0, 0));
+    const auto first = t.add(make_entry(0, 1, 0));
+    const auto second = t.add(make_entry(0, 1, 0));
+    TestHost host;
+    host.timeline = &t;
+    Limits limits;
+    limits.instants = 3;
+    t.run(limits, host);
+    t.wake(50'000'000, first);
+    t.remove(first);
+    const auto third = t.add(make_entry(0, 1, 0));
+    CHECK(third == first);
+    CHECK(t.entry_count() == 2);
+    CHECK(t.entry(third).calls == 0);
+    host.calls.clear();
+    limits.instants = 2;  // at 50 ms what `first` asked for, at 60 ms the runner
+    t.run(limits, host);
+    const std::vector<std::pair<std::int64_t, std::uint32_t>> wanted{{60'000'000, second}, {60'000'000, third}};
+    CHECK(host.calls == wanted);
+    CHECK(t.entry(second).calls == 4 && t.entry(third).calls == 1);
+}
+
+void a_paced_run_waits_for_the_end_of_its_frame() {
+    Timeline t;
+    t.set_runner(0, Beat(50, 1, 0, 0));
+    t.add(make_entry(0, 1, 0));
+    TestHost host;
+    host.timeline = &t;
+    Limits limits;
+    limits.until = limits.leave = 35'000'000;
+    limits.paced = true;
+    limits.wall_anchor = 1'000'000'000;
+    t.run(limits, host);
+    CHECK(t.now() == 35'000'000);
+    CHECK(host.wall_ns == 1'035'000'000);
+}
+
 void costs_keep_their_percentiles() {
     Costs costs;
     for (std::int64_t ns = 1; ns <= 1000; ++ns) costs.add(ns);
@@ -192,6 +231,8 @@ int main() {
     a_budget_stops_before_an_instant_that_does_not_fit();
     skipping_counts_what_it_jumps_over();
     an_instant_allocates_nothing();
+    a_removed_entry_leaves_nothing_to_whoever_gets_its_index();
+    a_paced_run_waits_for_the_end_of_its_frame();
     costs_keep_their_percentiles();
     return 0;
 }

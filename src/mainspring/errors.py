@@ -96,5 +96,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or nothing when no known name is close."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else ""
+    # Case is what people get wrong most; a name that is blank helps nobody.
+    by_letters = {k.lower(): k for k in reversed(list(known)) if k.strip()}
+    close = difflib.get_close_matches(name.lower(), by_letters, n=1, cutoff=0.5)
+    return f"did you mean {by_letters[close[0]]!r}?" if close else ""

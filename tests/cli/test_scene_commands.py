@@ -275,3 +275,39 @@ def test_import_and_export_tell_projects_from_logs(folder: Path) -> None:
     assert mainspring(folder, "import", "cell.zip", "elsewhere").returncode == 0
     assert any((folder / "elsewhere").iterdir())
     assert mainspring(folder, "import", "nope.zip").returncode == 2
+
+
+def test_check_and_timeline_as_json(folder: Path) -> None:
+    """Other programs read what was found: faults with their lines, runners and instants."""
+    (folder / "wrong.toml").write_text('[scene]\nsead = 7\n\n[[runner]]\nname = "A"\nrate = -1\n')
+    done = mainspring(folder, "check", "wrong.toml", "--json")
+    assert (done.returncode, done.stderr) == (2, "")
+    faults = json.loads(done.stdout)["faults"]
+    assert [(f["line"], f["key"]) for f in faults] == [(2, "scene.sead"), (6, "runner[0].rate")]
+    assert faults[0]["hint"] == "did you mean 'seed'?"
+    done = mainspring(folder, "check", "cell.toml", "--json")
+    assert json.loads(done.stdout) == {
+        "scene": "cell.toml", "faults": [], "runners": 2, "callbacks": 0, "subsystems": 0,
+    }  # fmt: skip
+    found = json.loads(mainspring(folder, "timeline", "cell.toml", "--json").stdout)
+    assert [r["rate"] for r in found["runners"]] == ["50 Hz", "30 Hz"]
+    assert [i["time_ns"] // 1_000_000 for i in found["instants"]] == [
+        0,
+        20,
+        33,
+        40,
+        60,
+        66,
+        80,
+        100,
+    ]
+    assert found["instants"][0]["runners"] == ["Robot", "Capture"]
+
+
+def test_a_scene_named_by_something_else_is_told_how_to_name_one(folder: Path) -> None:
+    """A folder, a path or an empty word is no module, and no import is tried."""
+    for word in (".", "..", "scenes/cell", "-", "a b"):
+        done = mainspring(folder, "run", "--", word)
+        assert done.returncode == 2
+        assert "names nothing" in done.stderr
+        assert "Error:" not in done.stderr

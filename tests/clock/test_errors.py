@@ -54,6 +54,17 @@ class TestACallbackThatRaises:
         for word in ("motor", "cell", "Robot", "Physics", "step 3", "0.060000000 s", "on fire"):
             assert word in str(error)
 
+    def test_an_error_of_ours_says_once_what_to_do_instead(self) -> None:
+        """What the clock itself refused inside a callback keeps its message and its hint apart."""
+        time = TimeManager()
+        time.register(lambda _: time.advance(seconds=1))
+        with pytest.raises(CallbackError) as caught:
+            time.advance(seconds=1)
+        assert caught.value.hint is not None
+        assert "hint" not in caught.value.message
+        assert str(caught.value).count("hint:") == 1
+        assert caught.value.hint.startswith("let the callback return")
+
     def test_what_follows_in_the_instant_does_not_run(self) -> None:
         """The instant is broken off where the callback raised."""
         ran: list[str] = []
@@ -513,3 +524,28 @@ class TestLifetimes:
         time.advance(instants=1_000_000)
         gc.collect()
         assert sys.getallocatedblocks() - before < 100
+
+
+def test_a_broken_scene_is_not_saved() -> None:
+    """Half an instant is no state to go on from: saving it is refused, restoring a whole one heals."""
+    from mainspring import Scene
+
+    scene = Scene()
+    scene.time.register(fails_at(20_000_000))
+    scene.advance(instants=1)
+    whole = scene.save()
+    with pytest.raises(CallbackError):
+        scene.advance(instants=1 + 1)
+    with pytest.raises(IncompleteError, match="save: scene 'scene' stopped inside the instant"):
+        scene.save()
+    scene.restore(whole)
+    assert scene.save() == whole
+
+
+def test_the_nearest_name_is_found_in_any_case() -> None:
+    """A phase or a runner written in other letters is still recognised."""
+    time = TimeManager()
+    with pytest.raises(ClockError, match="did you mean 'CONTROL'"):
+        time.register(print, phase="controll")
+    with pytest.raises(RunnerError, match="did you mean 'Capture'"):
+        time.register(print, runner="capture")

@@ -7,7 +7,15 @@ import threading
 
 import pytest
 
-from mainspring.clock import ClockError, FreePhase, RunEnd, RunReport, TimeManager, TimeMode
+from mainspring.clock import (
+    ClockError,
+    FrameContext,
+    FreePhase,
+    RunEnd,
+    RunReport,
+    TimeManager,
+    TimeMode,
+)
 
 
 class Wall:
@@ -49,6 +57,26 @@ def test_a_paced_run_steps_at_the_wall_time_of_each_instant() -> None:
     assert all(sim == real for sim, real in begun)
     assert report.forgiven_ns == 0
     assert wall.now - start == 1_000_000_000
+
+
+def test_a_run_has_as_many_frames_as_the_frame_rate_says() -> None:
+    """Frames are not summed from a rounded length: sixty are a second to the nanosecond, and a free
+    update at the end of one does not see sim time ahead of the wall clock."""
+    time = TimeManager()
+    wall = Wall(time)
+    start = wall.now
+    ends: list[int] = []
+    ahead: list[bool] = []
+
+    def look(frame: FrameContext) -> None:
+        ends.append(frame.time)
+        ahead.append(frame.time > wall.now - start)
+
+    time.register_free(look, FreePhase.POST_EXPORT)
+    report = time.run(seconds=10)
+    assert report.frames == 600
+    assert ends[59::60] == [n * 1_000_000_000 for n in range(1, 11)]
+    assert not any(ahead)
 
 
 def test_a_slow_run_gets_slower_and_loses_no_step() -> None:
@@ -103,7 +131,7 @@ def test_game_mode_keeps_up_with_the_wall() -> None:
     assert len(steps) < 60
     assert report.skipped_ns > 0
     assert wall.now - start < 2_100_000_000
-    assert report.end_ns >= 2_000_000_000
+    assert report.end_ns == 2_000_000_000  # no skip goes beyond the end
 
 
 def test_it_is_never_ahead_of_the_wall_clock() -> None:

@@ -240,6 +240,37 @@ class TestRegistrations:
         assert ran == [(0, "Robot"), (33_333_333, "Capture")]
         assert [r.name for r in time.runners] == ["Capture"]
 
+    def test_a_runner_goes_with_all_that_ran_on_it(self, time: TimeManager) -> None:
+        """Inside an instant too: registrations first, then their runner, and its name is free."""
+
+        def change(context: Any) -> None:
+            if context.step == 1:
+                extra.remove()
+                time.runners.remove("Capture")
+                time.runners.add("Capture", 100)
+
+        time.register(change)
+        extra = time.register(lambda _: None, runner="Capture")
+        assert time.advance(ns=60_000_000).steps == {"Robot": 3, "Capture": 3}
+        assert [row.name for row in time.execution_order()] == ["change"]
+
+    def test_coming_and_going_leaves_nothing_behind(self, time: TimeManager) -> None:
+        """A callback that registers another at every step and drops the one before it, for long,
+        takes no more room than two, and what came last still runs last."""
+        ran: list[int] = []
+        kept = [time.register(lambda _: None, name="first")]
+
+        def replace(context: Any) -> None:
+            kept.pop().remove()
+            kept.append(time.register(lambda _, n=context.step: ran.append(n)))
+
+        time.register(replace)
+        time.advance(steps=1000, runner="Robot")
+        assert ran == list(range(999))
+        assert {r._entry for r in time.registrations} <= {0, 1, 2}
+        assert time.registrations[0].name == "replace"
+        assert time.execution_order()[-1].name == "<lambda>"
+
     def test_a_removed_one_is_listed_until_its_instant_is_over(self, time: TimeManager) -> None:
         """What shows and what runs change at the same moment."""
         seen: list[list[str]] = []

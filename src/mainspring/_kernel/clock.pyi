@@ -45,12 +45,6 @@ class StepContext:
 
 MAX_RUNNERS: int = 8
 
-def monotonic_ns() -> int:
-    """CLOCK_MONOTONIC, in nanoseconds."""
-
-def boundary(num: int, den: int, origin: int, k: int) -> int:
-    """Where boundary `k` of a runner lies."""
-
 class Timeline:
     """Runners, wake-ups and the order of an instant."""
 
@@ -70,8 +64,6 @@ class Timeline:
 
     def counts(self, id: int) -> tuple[int, int, int, int]:
         """Steps, shared steps, skipped boundaries, missed deadlines."""
-
-    def context(self, id: int) -> StepContext: ...
 
     @property
     def current_context(self) -> StepContext | None: ...
@@ -126,10 +118,6 @@ class Timeline:
     def inside(self) -> bool: ...
 
     @property
-    def due(self) -> int:
-        """The runners due at this instant, as bits."""
-
-    @property
     def next_instant(self) -> int: ...
 
     def skip_to(self, time_ns: int) -> None: ...
@@ -151,9 +139,6 @@ class Timeline:
         """Calls the hook `changes` at the end of this instant."""
 
     def wall(self) -> int: ...
-
-    def sleep_until(self, wall_ns: int, catch_interrupt: bool = False) -> bool:
-        """Sleeps without the GIL; False when interrupted."""
 
     def hook(self, name: str, function: object | None) -> None:
         """
@@ -181,15 +166,6 @@ class Timeline:
     def set_swarm(self, swarm: object) -> None: ...
 
     def set_inbox(self, inbox: mainspring._kernel.inbox.Inbox) -> None: ...
-
-    def start_trace(self, reserve: int = 4096) -> None: ...
-
-    def stop_trace(self) -> None: ...
-
-    def take_trace(self) -> list[tuple[int, int, int, int, int]]:
-        """
-        Measured calls since the last take: sim time, begin, end, entry (-1: the instant), due runners.
-        """
 
     def runner_costs(self, id: int) -> tuple[int, float, int, int, int]:
         """

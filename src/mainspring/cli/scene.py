@@ -182,23 +182,36 @@ def check(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of scene files instead.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Checks a scene file and everything it names, and says every fault at once."""
     import json
 
-    from mainspring.scene import json_schema, open_scene
+    import msgspec
+
+    from mainspring.scene import SettingsError, json_schema, open_scene
 
     if schema:
         typer.echo(json.dumps(json_schema(), indent=2))
         return
     if scene is None:
         raise typer.BadParameter("name a scene file", param_hint="SCENE")
-    opened = open_scene(scene)
+    try:
+        opened = open_scene(scene)
+    except SettingsError as error:
+        if not as_json:
+            raise
+        typer.echo(json.dumps({"scene": scene, "faults": msgspec.to_builtins(error.faults)}))
+        raise typer.Exit(2) from None
     counts = {
         "runner": len(opened.time.runners),
         "callback": len(opened.time.registrations),
         "subsystem": len(opened.subsystems),
     }
+    if as_json:
+        many = {f"{what}s": n for what, n in counts.items()}
+        typer.echo(json.dumps({"scene": scene, "faults": [], **many}))
+        return
     said = (f"{n} {what}" if n == 1 else f"{n} {what}s" for what, n in counts.items())
     typer.echo(f"{scene} is fine: {', '.join(said)}")
 
@@ -236,8 +249,11 @@ def timeline(
         str | None, typer.Option(help="How far: 250ms, 1s; one cycle when left out.")
     ] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw it into this SVG file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Shows when each runner steps, and where they meet."""
+    import msgspec
+
     from mainspring.cli.project import disk_errors
     from mainspring.clock import time_ns
     from mainspring.scene import Scene, open_scene
@@ -251,5 +267,9 @@ def timeline(
         with disk_errors():
             svg.write_text(draw_svg(opened.time, span), encoding="utf-8")
         typer.echo(f"wrote {svg}")
+    elif as_json:
+        runners = [{"id": r.id, "name": r.name, "rate": str(r.rate)} for r in opened.time.runners]
+        instants = list(opened.time.boundaries(opened.time.now + span))
+        typer.echo(msgspec.json.encode({"runners": runners, "instants": instants}).decode())
     else:
         typer.echo(draw_text(opened.time, span))

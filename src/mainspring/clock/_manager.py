@@ -504,9 +504,6 @@ class TimeManager:
             self._fail(entry, error)
         return ending
 
-    def _sleep_until(self, wall_ns: int) -> bool:
-        return self._kernel.sleep_until(wall_ns, _holds_ctrl_c())
-
     def _after(self, ns: int) -> int:
         return self.now + whole(ns, "the time to run, in nanoseconds,", most=LAST_NS - self.now)
 
@@ -524,14 +521,18 @@ class TimeManager:
                 "scene is advanced, or ask for request_wakeup(time_ns)",
             )
 
-    def _begin(self, what: str) -> None:
-        self._check_outside(what)
+    def check_whole(self, what: str) -> None:
+        """Refuses `what` while the last instant is incomplete."""
         if self._failure is not None:
             raise IncompleteError(
-                f"scene {self.name!r} stopped inside the instant at "
+                f"{what}: scene {self.name!r} stopped inside the instant at "
                 f"{self._kernel.last_instant / 1e9:.9f} s, because {self._failure.message}",
                 hint="call scene.reset() to begin again",
             ) from self._failure
+
+    def _begin(self, what: str) -> None:
+        self._check_outside(what)
+        self.check_whole(what)
 
     def _fail(self, entry: int | None, error: BaseException) -> NoReturn:
         registration = next((r for r in self._registrations if r._entry == entry), None)

@@ -1,9 +1,10 @@
 """The outer loop of a run: frame after frame, each instant at its own wall time.
 
-A paced run ties one wall time to one sim time, the anchor, and waits for every instant with an
-absolute sleep, so errors of single sleeps never add up. When the run is more than a frame behind,
-a deterministic mode moves the anchor (the time beyond that frame is forgiven) and game mode skips
-as much sim time.
+A paced run ties one wall time to one sim time, the anchor, and waits for every instant, and for
+the end of every frame, with an absolute sleep, so errors of single sleeps never add up. Frames are
+as long as the boundaries of the frame rate are apart: sixty of them are a second to the nanosecond.
+When the run is more than a frame behind, a deterministic mode moves the anchor (the time beyond
+that frame is forgiven) and game mode skips as much sim time.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def run_loop(
 
     def behind() -> int:
         # One frame may be caught up; it is what keeps steps back to back under load.
-        late = manager.wall() - (anchor_wall + manager.now - anchor_sim)
-        return max(0, late - frame_ns)
+        late = manager.wall() - (anchor_wall + manager.now - anchor_sim) - frame_ns
+        # What lies beyond the end is not skipped: the run is over there.
+        return max(0, min(late, end - manager.now) if mode is TimeMode.GAME_REALTIME else late)
 
     def report(why: RunEnd) -> RunReport:
         return manager._report(before, why, frames=frames, forgiven_ns=forgiven, skipped_ns=skipped)
@@ -51,7 +53,8 @@ def run_loop(
             if manager.mode is not mode:  # the first frame's, or one set meanwhile
                 mode, anchor_wall, anchor_sim = manager.mode, wall, manager.now
             paced = mode is not TimeMode.SIM_HIGH_PERFORMANCE
-            frame_ns = manager.frame_rate.boundary(1)
+            rate = manager.frame_rate
+            frame_ns = rate.boundary(frames + 1) - rate.boundary(frames)
             if paced:
                 until = min(end, manager.now + frame_ns)
                 frame = run_frame(
@@ -72,9 +75,6 @@ def run_loop(
                 break
             if manager._ending == "stopped" or manager._stop:
                 reason = RunEnd.STOPPED
-                break
-            if paced and not manager._sleep_until(anchor_wall + manager.now - anchor_sim):
-                reason = RunEnd.INTERRUPTED
                 break
     except KeyboardInterrupt:
         # Between two instants; one that broke an instant off has left its failure behind.

@@ -130,6 +130,11 @@ class Registration:
         return self._on_error
 
     @property
+    def removed(self) -> bool:
+        """Whether it was taken off the timeline, or is about to be when this instant is over."""
+        return self._manager is None
+
+    @property
     def watching(self) -> bool:
         """Whether it only looks; then it is no part of the clock's state."""
         return self._watching

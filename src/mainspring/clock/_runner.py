@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mainspring._kernel.clock import MAX_RUNNERS
 from mainspring.clock._rate import Rate, RateLike
 from mainspring.clock.errors import RunnerError
 from mainspring.errors import nearest
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from mainspring.clock._manager import TimeManager
 
 __all__ = ["Runner", "Runners"]
-
-MAX_RUNNERS = 8
 
 
 class Runner:
@@ -122,7 +121,9 @@ class Runners:
         if len(self._by_id) == 1:
             raise RunnerError(f"runner {found.name!r} is the last one; a scene has at least one")
         # Where each will be once the instant is over: it may have been moved a moment ago.
-        used = [r.name for r in self._manager.registrations if r._goes_to is found]
+        used = [
+            r.name for r in self._manager.registrations if r._goes_to is found and not r.removed
+        ]
         if used:
             raise RunnerError(
                 f"runner {found.name!r} still runs {', '.join(used)}",

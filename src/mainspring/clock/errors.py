@@ -89,8 +89,11 @@ class CallbackError(ClockError):
             place.append(f"phase {phase}")
         if step is not None:
             place.append(f"{'frame' if runner is None else 'step'} {step}")
+        told = cause.message if isinstance(cause, MainspringError) else cause
+        if isinstance(cause, MainspringError) and cause.hint:
+            hint = f"{cause.hint}; {hint}"
         super().__init__(
-            f"{what} raised {type(cause).__name__}: {cause}\n"
+            f"{what} raised {type(cause).__name__}: {told}\n"
             f"  in {', '.join(place)}, time {time_ns / 1e9:.9f} s",
             hint=hint,
         )

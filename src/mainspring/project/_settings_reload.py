@@ -19,11 +19,12 @@ from typing import Any
 
 import msgspec
 
+from mainspring._kernel.clock import MAX_RUNNERS
 from mainspring.clock import Input
 from mainspring.errors import MainspringError
 from mainspring.project.errors import ReloadError
 from mainspring.scene import Scene, SceneSettings
-from mainspring.scene._settings import MAX_RUNNERS, build, parse_settings
+from mainspring.scene._settings import build, parse_settings
 from mainspring.threads import Change, FileWatcher
 
 __all__ = ["SETTINGS_KIND", "SettingsReload", "SettingsReloader"]

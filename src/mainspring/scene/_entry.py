@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ from mainspring.errors import nearest
 from mainspring.scene._scene import Scene
 from mainspring.scene._subsystem import Subsystem
 from mainspring.scene.errors import EntryError
+
+_DOTTED = re.compile(r"\w+(\.\w+)*")
 
 __all__ = ["import_class", "import_entry", "open_scene"]
 
@@ -55,7 +58,7 @@ def import_entry(entry: str, *, default: str | None = None, folder: Path | None 
     """What stands at `module:name` or `file.py:name`; modules beside `folder` are found too."""
     module_name, _, name = entry.partition(":")
     name = name or (default or "")
-    if not module_name or not name:
+    if not name or not (module_name.endswith(".py") or _DOTTED.fullmatch(module_name)):
         raise EntryError(f"{entry!r} names nothing", hint="write module:name, or file.py:name")
     if module_name.endswith(".py"):
         module = _import_file(Path(module_name))

@@ -396,7 +396,8 @@ class Scene:
     # -- state ---------------------------------------------------------------------------
 
     def save(self) -> dict[str, bytes]:
-        """The complete state, encoded part by part."""
+        """The complete state, encoded part by part; refused inside an instant that broke off."""
+        self.time.check_whole("save")
         return {name: encode(part.save(), name) for name, part in self._parts.items()}
 
     def restore(self, state: dict[str, bytes]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mainspring._kernel.clock import MAX_RUNNERS
 from mainspring.clock import Phase, Rate, RateError, TimeMode
 from mainspring.errors import did_you_mean
 from mainspring.scene._script import LIFECYCLE
@@ -86,7 +87,7 @@ class Key(msgspec.Struct, frozen=True):
         if self.kind == "choice":
             found["enum"] = [*self.choices, *self.aliases]
         elif self.kind == "rate":
-            found["type"] = ["number", "string"]
+            found |= {"type": ["number", "string"], "exclusiveMinimum": 0, "maximum": 10**9}
         elif self.kind == "table":
             found["type"] = "object"
         else:
@@ -163,7 +164,7 @@ def json_schema() -> dict[str, Any]:
             "runner": {
                 "type": "array",
                 "minItems": 1,
-                "maxItems": 8,
+                "maxItems": MAX_RUNNERS,
                 "items": _table(RUNNER, "A fixed-rate clock."),
             },
             "bindings": {

@@ -18,6 +18,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
+from mainspring._kernel.clock import MAX_RUNNERS
 from mainspring.clock import DEFAULT_RUNNERS, Phase, Rate, RateLike, TimeMode
 from mainspring.errors import did_you_mean
 from mainspring.scene._entry import import_class
@@ -30,7 +31,6 @@ from mainspring.scene.errors import EntryError, Fault, SceneError, SettingsError
 
 __all__ = ["SceneSettings", "load_scene", "read_settings", "write_settings"]
 
-MAX_RUNNERS = 8
 _TOP = ("scene", "runner", "bindings", "script", "subsystem")
 
 
@@ -155,7 +155,7 @@ class _Check:
         if isinstance(rows, list) and not 1 <= len(rows) <= MAX_RUNNERS:
             self.fault("runner", None, f"1 to {MAX_RUNNERS} runners", words=f"{len(rows)} runners")
         names = (row.get("name") for row in good)
-        return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+        return list(dict.fromkeys(n for n in names if isinstance(n, str) and n.strip()))
 
     def bindings(self, table: Any, runners: list[str]) -> None:
         if not isinstance(table, dict):
