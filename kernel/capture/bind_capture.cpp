@@ -118,9 +118,9 @@ struct MessageHead {
 };
 
 nb::tuple tuple_of(Chunk chunk) {
-    return nb::make_tuple(view_of(std::move(chunk.records)),
-                          nb::bytes(chunk.index.data(), chunk.index.size()), chunk.channels,
-                          chunk.index_offsets, chunk.message_counts, chunk.start_ns, chunk.end_ns);
+    return nb::make_tuple(view_of(std::move(chunk.records)), view_of(std::move(chunk.index)),
+                          nb::bytes(chunk.channels.data(), chunk.channels.size() * sizeof(ChunkChannel)),
+                          chunk.start_ns, chunk.end_ns);
 }
 
 }  // namespace
@@ -158,16 +158,6 @@ void bind_capture(nb::module_& m) {
             nb::sig("def add_message(self, channel: int, time_ns: int, data: bytes | memoryview) -> None"),
             "Add one whole message under the channel's next sequence number.")
         .def(
-            "copy_message",
-            [](ChunkBuilder& self, std::uint16_t channel, std::uint32_t sequence,
-               std::int64_t time_ns, std::int64_t publish_ns, nb::handle data) {
-                BufferView view(data);
-                self.add_message(channel, sequence, time_ns, publish_ns, view.text());
-            },
-            "channel"_a, "sequence"_a, "time_ns"_a, "publish_ns"_a, "data"_a,
-            nb::sig("def copy_message(self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview) -> None"),
-            "Add one whole message exactly as given.")
-        .def(
             "encode",
             [](ChunkBuilder& self, nb::handle tape, std::size_t start) {
                 BufferView view(tape);
@@ -181,9 +171,18 @@ void bind_capture(nb::module_& m) {
              "Whether the chunk must be taken before a message at `time_ns`.")
         .def_prop_ro("size", &ChunkBuilder::size)
         .def(
-            "take", [](ChunkBuilder& self) { return tuple_of(self.take()); },
-            nb::sig("def take(self) -> tuple[memoryview, bytes, list[int], list[int], list[int], int, int]"),
-            "The chunk: records, index, channels, index offsets, message counts, first and last time.");
+            "take",
+            [](ChunkBuilder& self) {
+                Chunk chunk;
+                {
+                    nb::gil_scoped_release release;
+                    chunk = self.take();
+                }
+                return tuple_of(std::move(chunk));
+            },
+            nb::sig("def take(self) -> tuple[memoryview, memoryview, bytes, int, int]"),
+            "The chunk: records, index, its channels (u16 number, u64 offset in the index, u64 "
+            "messages), first and last time.");
 
     m.def(
         "find_declarations",

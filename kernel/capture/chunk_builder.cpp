@@ -188,8 +188,7 @@ bool ChunkBuilder::full(std::int64_t time_ns) const noexcept {
 void ChunkBuilder::add_record(std::string_view record) { records_.append(record); }
 
 std::size_t ChunkBuilder::begin_message(ChannelState& channel, std::uint16_t id,
-                                        std::uint32_t sequence, std::int64_t time_ns,
-                                        std::int64_t publish_ns) {
+                                        std::int64_t time_ns) {
     const std::size_t begin = records_.size();
     if (channel.index.empty()) touched_.push_back(id);
     const std::uint64_t entry[2] = {static_cast<std::uint64_t>(time_ns), begin};
@@ -202,9 +201,10 @@ std::size_t ChunkBuilder::begin_message(ChannelState& channel, std::uint16_t id,
     end_ns_ = std::max(end_ns_, time_ns);
     char head[kRecordHead + kMessageHead] = {kMessage};  // the length is known at the end
     std::memcpy(head + 9, &id, 2);
-    std::memcpy(head + 11, &sequence, 4);
-    std::memcpy(head + 15, &time_ns, 8);
-    std::memcpy(head + 23, &publish_ns, 8);
+    std::memcpy(head + 11, &channel.next_sequence, 4);
+    std::memcpy(head + 15, &time_ns, 8);  // log time
+    std::memcpy(head + 23, &time_ns, 8);  // publish time
+    ++channel.next_sequence;
     records_.append(head, sizeof head);
     return begin;
 }
@@ -216,15 +216,8 @@ void ChunkBuilder::end_message(std::size_t begin) {
 
 void ChunkBuilder::add_message(std::uint16_t id, std::int64_t time_ns, std::string_view data) {
     ChannelState& channel = state(id);
-    add_message(id, channel.next_sequence, time_ns, time_ns, data);
-}
-
-void ChunkBuilder::add_message(std::uint16_t id, std::uint32_t sequence, std::int64_t time_ns,
-                               std::int64_t publish_ns, std::string_view data) {
-    ChannelState& channel = state(id);
     records_.reserve(records_.size() + kRecordHead + kMessageHead + data.size());
-    const auto begin = begin_message(channel, id, sequence, time_ns, publish_ns);
-    channel.next_sequence = sequence + 1;
+    const auto begin = begin_message(channel, id, time_ns);
     records_.append(data);
     end_message(begin);
 }
@@ -240,7 +233,7 @@ std::size_t ChunkBuilder::encode(std::string_view tape, std::size_t start) {
         if (full(time_ns)) return row_begin;
         for (const auto id : groups_[group]) {
             ChannelState& channel = channels_[id];
-            const auto begin = begin_message(channel, id, channel.next_sequence++, time_ns, time_ns);
+            const auto begin = begin_message(channel, id, time_ns);
             run(records_, channel.program, row, time_ns);
             end_message(begin);
         }
@@ -253,11 +246,13 @@ Chunk ChunkBuilder::take() {
     chunk.records = std::move(records_);
     chunk.start_ns = start_ns_;
     chunk.end_ns = end_ns_;
+    std::size_t size = 0;
+    for (const auto id : touched_) size += kRecordHead + 6 + channels_[id].index.size();
+    chunk.index.reserve(size);
+    chunk.channels.reserve(touched_.size());
     for (const auto id : touched_) {
         ChannelState& channel = channels_[id];
-        chunk.channels.push_back(id);
-        chunk.index_offsets.push_back(chunk.index.size());
-        chunk.message_counts.push_back(channel.index.size() / 16);
+        chunk.channels.push_back({id, chunk.index.size(), channel.index.size() / 16});
         chunk.index.push_back(kMessageIndex);
         put(chunk.index, static_cast<std::uint64_t>(6 + channel.index.size()));
         put(chunk.index, id);

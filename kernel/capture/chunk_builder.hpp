@@ -57,13 +57,21 @@ struct Op {
 
 using Program = std::vector<Op>;
 
+/// One channel's part of a chunk; the pieces lie packed, as NumPy reads them.
+#pragma pack(push, 1)
+struct ChunkChannel {
+    std::uint16_t channel = 0;
+    std::uint64_t index_offset = 0;  // where in the chunk's `index` its record begins
+    std::uint64_t messages = 0;
+};
+#pragma pack(pop)
+static_assert(sizeof(ChunkChannel) == 18);
+
 /// What a chunk holds when it is taken.
 struct Chunk {
-    std::string records;                        // schema, channel and message records
-    std::string index;                          // MessageIndex records, one for each channel seen
-    std::vector<std::uint16_t> channels;        // whose index records follow one another in `index`
-    std::vector<std::uint64_t> index_offsets;   // where in `index` each of them begins
-    std::vector<std::uint64_t> message_counts;  // messages of each of them
+    std::string records;                 // schema, channel and message records
+    std::string index;                   // MessageIndex records, one for each channel seen
+    std::vector<ChunkChannel> channels;  // order: first message in this chunk, as in `index`
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
 };
@@ -80,11 +88,8 @@ public:
 
     /// Copy a schema or channel record into the chunk.
     void add_record(std::string_view record);
-    /// Add one whole message.
+    /// Add one whole message under the channel's next sequence number.
     void add_message(std::uint16_t channel, std::int64_t time_ns, std::string_view data);
-    /// Add one whole message under a given sequence number.
-    void add_message(std::uint16_t channel, std::uint32_t sequence, std::int64_t time_ns,
-                     std::int64_t publish_ns, std::string_view data);
     /// Read rows from `tape` on from `start`, until it ends or the chunk is full. Returns how far
     /// it came. Throws `std::invalid_argument` for a tape that does not fit the declarations.
     std::size_t encode(std::string_view tape, std::size_t start);
@@ -106,8 +111,7 @@ private:
     };
 
     ChannelState& state(std::uint16_t id);
-    std::size_t begin_message(ChannelState& channel, std::uint16_t id, std::uint32_t sequence,
-                              std::int64_t time_ns, std::int64_t publish_ns);
+    std::size_t begin_message(ChannelState& channel, std::uint16_t id, std::int64_t time_ns);
     void end_message(std::size_t begin);
 
     std::size_t limit_bytes_;

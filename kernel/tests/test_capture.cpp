@@ -86,7 +86,7 @@ void chunks_end_by_size_and_by_time() {
     std::size_t at = builder.encode(tape, 0);
     CHECK(at == 4 * 18);  // a chunk ends with the row that fills it
     const Chunk first = builder.take();
-    CHECK(first.message_counts.size() == 1 && first.message_counts[0] == 4);  // four rows in the first
+    CHECK(first.channels.size() == 1 && first.channels[0].messages == 4);  // four rows in the first
     at = builder.encode(tape, at);
     builder.take();
     at = builder.encode(tape, at);

@@ -178,9 +178,13 @@ def test_a_full_disk_is_an_error_and_leaves_whole_chunks(tmp_path: Path) -> None
         with pytest.raises(RecordingError, match=r"full\.mcap cannot be written: .* whole up to"):
             fill()
         durable = writer.durable_ns
-        writer.abandon()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    # There is room again, but what came next would stand behind a gap.
+    with pytest.raises(RecordingError, match="whole up to"):
+        fill()
+    with pytest.raises(RecordingError, match="whole up to"):
+        writer.close()
     assert durable is not None
     assert 0 < durable < written
     with Recording(path) as recording:

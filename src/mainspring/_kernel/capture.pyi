@@ -22,9 +22,6 @@ class ChunkBuilder:
     def add_message(self, channel: int, time_ns: int, data: bytes | memoryview) -> None:
         """Add one whole message under the channel's next sequence number."""
 
-    def copy_message(self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview) -> None:
-        """Add one whole message exactly as given."""
-
     def encode(self, tape: bytes | memoryview, start: int = 0) -> int:
         """
         Encode rows until the tape ends or the chunk is full; returns how far it came.
@@ -36,9 +33,9 @@ class ChunkBuilder:
     @property
     def size(self) -> int: ...
 
-    def take(self) -> tuple[memoryview, bytes, list[int], list[int], list[int], int, int]:
+    def take(self) -> tuple[memoryview, memoryview, bytes, int, int]:
         """
-        The chunk: records, index, channels, index offsets, message counts, first and last time.
+        The chunk: records, index, its channels (u16 number, u64 offset in the index, u64 messages), first and last time.
         """
 
 def find_declarations(records: bytes) -> list[int]:

@@ -86,17 +86,17 @@ def chunk_index(
     end_ns: int,
     chunk_start: int,
     chunk_length: int,
-    index_offsets: Mapping[int, int],
+    index_offsets: bytes,
     index_length: int,
     compression: str,
     compressed_size: int,
     size: int,
 ) -> bytes:
-    offsets = b"".join(struct.pack("<HQ", *item) for item in index_offsets.items())
+    """`index_offsets` are packed pairs: the channel's number (u16), where its index begins (u64)."""
     return _record(
         CHUNK_INDEX,
-        struct.pack("<QQQQI", start_ns, end_ns, chunk_start, chunk_length, len(offsets)),
-        offsets,
+        struct.pack("<QQQQI", start_ns, end_ns, chunk_start, chunk_length, len(index_offsets)),
+        index_offsets,
         struct.pack("<Q", index_length),
         _text(compression),
         struct.pack("<QQ", compressed_size, size),

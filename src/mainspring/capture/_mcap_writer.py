@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from mainspring import _kernel
 from mainspring._version import __version__
 from mainspring.capture import _mcap_records as records
@@ -32,6 +34,10 @@ __all__ = ["Compression", "McapWriter", "compressor"]
 Compression = Literal["zstd", "lz4", "none"]
 
 _NEVER_NS = 2**62
+# A chunk's channels as the kernel tells of them, and as its index names them. They are worked on
+# as arrays: a loop over a hundred of them would keep the interpreter from the simulation.
+_CHANNEL = np.dtype([("channel", "<u2"), ("offset", "<u8"), ("messages", "<u8")])
+_OFFSET = np.dtype([("channel", "<u2"), ("offset", "<u8")])
 
 
 class McapWriter:
@@ -45,7 +51,7 @@ class McapWriter:
         path: str | os.PathLike[str],
         *,
         compression: Compression = "zstd",
-        chunk_bytes: int = 1 << 20,
+        chunk_bytes: int = 4 << 20,
         chunk_span_ns: int = _NEVER_NS,
         overwrite: bool = False,
         profile: str = "",
@@ -61,13 +67,14 @@ class McapWriter:
         self._channel_records: list[bytes] = []
         self._chunk_indexes: list[bytes] = []
         self._metadata_indexes: list[bytes] = []
-        self._counts: dict[int, int] = {}
+        self._counts = np.zeros(1 << 16, np.uint64)
         self._start_ns: int | None = None
         self._end_ns = 0
         self._last_ns: int | None = None
         self._crc = 0
         self._offset = 0
         self._closed = False
+        self._failure: RecordingError | None = None
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         flags |= os.O_TRUNC if overwrite else os.O_EXCL
         try:
@@ -123,7 +130,6 @@ class McapWriter:
             raise RecordingError("an MCAP file holds at most 65535 channels")
         record = records.channel(number, schema_id, topic, message_encoding, metadata or {})
         self._channel_records.append(record)
-        self._counts[number] = 0
         self._builder.add_channel(number, program)
         self._builder.add_record(record)
         return number
@@ -144,14 +150,6 @@ class McapWriter:
         if self._builder.full(time_ns):
             self._end_chunk()
         self._builder.add_message(channel, time_ns, data)
-
-    def copy_message(
-        self, channel: int, sequence: int, time_ns: int, publish_ns: int, data: bytes | memoryview
-    ) -> None:
-        """Write one encoded message exactly as given."""
-        if self._builder.full(time_ns):
-            self._end_chunk()
-        self._builder.copy_message(channel, sequence, time_ns, publish_ns, data)
 
     def metadata(self, name: str, values: Mapping[str, str]) -> None:
         """Write a metadata record: names and texts about the file as a whole."""
@@ -193,22 +191,22 @@ class McapWriter:
             self.abandon()
 
     def _end_chunk(self) -> None:
-        data, index, channels, offsets, counts, start_ns, end_ns = self._builder.take()
+        data, index, described, start_ns, end_ns = self._builder.take()
         packed = self._compress(data)
         head = records.chunk_head(
             start_ns, end_ns, len(data), zlib.crc32(data), self._compression, len(packed)
         )
         chunk_length = len(head) + len(packed)
-        index_begin = self._offset + chunk_length
+        channels = np.frombuffer(described, _CHANNEL)
+        offsets = np.empty(len(channels), _OFFSET)
+        offsets["channel"] = channels["channel"]
+        offsets["offset"] = channels["offset"] + np.uint64(self._offset + chunk_length)
         chunk_index = records.chunk_index(
             start_ns=start_ns,
             end_ns=end_ns,
             chunk_start=self._offset,
             chunk_length=chunk_length,
-            index_offsets={
-                channel: index_begin + offset
-                for channel, offset in zip(channels, offsets, strict=True)
-            },
+            index_offsets=offsets.tobytes(),
             index_length=len(index),
             compression=self._compression,
             compressed_size=len(packed),
@@ -216,9 +214,8 @@ class McapWriter:
         )
         self._write(head, packed, index)
         self._chunk_indexes.append(chunk_index)
-        if channels:
-            for channel, count in zip(channels, counts, strict=True):
-                self._counts[channel] += count
+        if len(channels):
+            self._counts[channels["channel"]] += channels["messages"]
             self._start_ns = start_ns if self._start_ns is None else min(self._start_ns, start_ns)
             self._end_ns = max(self._end_ns, end_ns)
             self._last_ns = self._end_ns
@@ -226,7 +223,8 @@ class McapWriter:
     def _finish(self) -> None:
         end = records.data_end(self._crc)
         start = self._offset + len(end)
-        counts = {channel: count for channel, count in self._counts.items() if count}
+        seen = np.flatnonzero(self._counts)
+        counts = dict(zip(seen.tolist(), self._counts[seen].tolist(), strict=True))
         statistics = records.statistics(
             schemas=len(self._schema_records),
             channels=len(self._channel_records),
@@ -255,6 +253,9 @@ class McapWriter:
         """Append the parts whole, or leave the file as it was and raise."""
         total = sum(len(part) for part in parts)
 
+        if self._failure is not None:
+            raise self._failure  # what follows a chunk that is lost would be behind a gap
+
         def put() -> None:
             done = os.writev(self._file, parts)
             if done < total:  # a full disk takes what fits; the next write says so
@@ -281,10 +282,11 @@ class McapWriter:
                 if self._last_ns is None
                 else f"is whole up to {self._last_ns / 1e9:.9f} s"
             )
-            raise RecordingError(
+            self._failure = RecordingError(
                 f"{self.path} cannot be written: {error.strerror}; the file {whole}",
                 hint="make room and record again; nothing that is in the file is lost",
-            ) from error
+            )
+            raise self._failure from error
 
 
 def compressor(name: str) -> Callable[[memoryview], bytes | memoryview]:

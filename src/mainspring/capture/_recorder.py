@@ -66,7 +66,7 @@ class Recorder(ChannelList, Subsystem):
 
     `path` ends in `.mcap`, or in `.parquet` for a table that is made from the recording when
     the scene stops. A chunk holds `chunk_bytes` or `chunk_seconds` of simulation, whichever
-    comes first; it is what a crash can cost. At most `queue_bytes` wait for the disk, then
+    comes first; a crash can cost it, and up to half of the next. At most `queue_bytes` wait for the disk, then
     `when_full` decides: `"wait"` slows the run down, `"error"` ends it.
     """
 
@@ -81,7 +81,7 @@ class Recorder(ChannelList, Subsystem):
         *,
         channels: Iterable[Mapping[str, Any]] = (),
         compression: Compression = "zstd",
-        chunk_bytes: int = 1 << 20,
+        chunk_bytes: int = 4 << 20,
         chunk_seconds: float = 1.0,
         queue_bytes: int = 64 << 20,
         when_full: WhenFull = "wait",

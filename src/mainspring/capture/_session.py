@@ -31,8 +31,10 @@ from mainspring.clock import StepContext
 
 __all__ = ["ChannelGroup", "Session", "Settings"]
 
-_TAPE_BYTES = 1 << 18
-_TAPE_SPAN_NS = 250_000_000
+# Each tape and each chunk that is handed on makes the threads pass the interpreter to and fro, and
+# the run waits for it; few large ones cost it less than many small ones.
+_TAPE_BYTES = 1 << 19
+_TAPE_SPAN_NS = 500_000_000
 """A tape is handed over at least this often, so that a slow recording reaches the disk too."""
 
 
@@ -41,7 +43,7 @@ class Settings:
     """How a recording is written."""
 
     compression: Compression = "zstd"
-    chunk_bytes: int = 1 << 20
+    chunk_bytes: int = 4 << 20
     chunk_span_ns: int = 1_000_000_000
     queue_bytes: int = 64 << 20
     when_full: WhenFull = "wait"
@@ -174,6 +176,7 @@ class Session:
             failed=self.sampler.stop,
         )
         self.hand_over_ns = 0
+        self._tape_span_ns = min(_TAPE_SPAN_NS, (settings.chunk_span_ns + 1) // 2)
         self._groups: list[list[Channel]] = []
         self._ids: dict[str, int] = {}
         self._closed = False
@@ -210,7 +213,7 @@ class Session:
 
     def hand_over(self, time_ns: int) -> None:
         """Give the tape to the writer."""
-        self.hand_over_ns = time_ns + _TAPE_SPAN_NS
+        self.hand_over_ns = time_ns + self._tape_span_ns
         if self.sampler.size:
             tape = self.sampler.take()
             self.put(tape, len(tape))
