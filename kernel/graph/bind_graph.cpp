@@ -78,13 +78,20 @@ Call make_call(nb::handle source) {
             arg.input = nb::cast<std::uint32_t>(item[1]);
         } else {
             if (what == "state") arg.what = Arg::What::state;
+            if (what == "state_part") arg.what = Arg::What::state_part;
             if (what == "scheduler") arg.what = Arg::What::scheduler;
             if (what == "clock") arg.what = Arg::What::clock;
             if (what == "output") arg.what = Arg::What::output;
             if (what == "engine_api") arg.what = Arg::What::engine_api;
             if (what == "node") arg.what = Arg::What::node;
             if (what == "sender") arg.what = Arg::What::sender;
-            arg.object = ObjRef(item[1].ptr());
+            if (arg.what == Arg::What::state_part) {
+                const nb::tuple part = nb::cast<nb::tuple>(item[1]);
+                arg.object = ObjRef(part[0].ptr());
+                arg.input = nb::cast<std::uint32_t>(part[1]);
+            } else {
+                arg.object = ObjRef(item[1].ptr());
+            }
         }
         call.args.push_back(std::move(arg));
     }
@@ -386,6 +393,14 @@ auto guarded(F body) {
     }
 }
 
+// A call a node asked for. An error that is on its way out meanwhile is left as it was.
+std::function<void()> notification(nb::object call) {
+    return [call = std::move(call)] {
+        const nb::error_scope on_its_way;
+        call();
+    };
+}
+
 void run_simulation(Runner& runner, std::int64_t end) {
     Engine& engine = runner.get();
     guarded([&] {
@@ -530,10 +545,10 @@ void bind_views(nb::module_& m) {
         .def_prop_ro("evaluation_clock", [](const ApiView& v) { return ClockView(v); })
         .def("add_after_evaluation_notification",
              [](const ApiView& v, nb::object call) {
-                 v.engine().after_cycle.emplace_back([call] { call(); });
+                 v.engine().after_cycle.emplace_back(notification(std::move(call)));
              })
         .def("add_before_evaluation_notification", [](const ApiView& v, nb::object call) {
-            v.engine().before_cycle.emplace_back([call] { call(); });
+            v.engine().before_cycle.emplace_back(notification(std::move(call)));
         });
 
     nb::class_<NodeView>(m, "Node", "A node of a running graph.")
@@ -583,7 +598,7 @@ void bind_views(nb::module_& m) {
         .def_prop_ro("started", [](const NodeView& v) { return v.get().started; })
         .def_prop_ro("is_started", [](const NodeView& v) { return v.get().started; })
         .def_prop_ro("is_starting", [](const NodeView& v) { return v.engine().starting; })
-        .def_prop_ro("is_stopping", [](const NodeView&) { return false; })
+        .def_prop_ro("is_stopping", [](const NodeView& v) { return v.engine().stopping; })
         .def("notify_next_cycle",
              [](const NodeView& v) { v.engine().schedule(&v.get(), v.engine().now + tick_ns); })
         .def("__eq__",
@@ -622,7 +637,7 @@ void bind_views(nb::module_& m) {
         .def_prop_ro("started", [](const GraphView& v) { return v.get().started; })
         .def_prop_ro("is_started", [](const GraphView& v) { return v.get().started; })
         .def_prop_ro("is_starting", [](const GraphView& v) { return v.get().engine->starting; })
-        .def_prop_ro("is_stopping", [](const GraphView&) { return false; })
+        .def_prop_ro("is_stopping", [](const GraphView& v) { return v.get().engine->stopping; })
         .def_prop_ro("evaluating", [](const GraphView& v) { return v.get().evaluating(); });
 
     nb::class_<Sender>(m, "Sender", "Gives a push source its messages, from any thread.")

@@ -192,7 +192,6 @@ void Graph::stop(Time now) {
     for (std::size_t i = nodes.size(); i-- > 0;) {
         Node* node = nodes[i];
         if (!node->started) continue;
-        node->started = false;
         try {
             if (watcher != nullptr) watcher->on_node(Watcher::Event::before_stop_node, *node);
             node->stop(now);
@@ -208,6 +207,7 @@ void Graph::stop(Time now) {
                 if (first == nullptr) first = std::current_exception();
             }
         }
+        node->started = false;
     }
     if (watcher != nullptr) watcher->on_graph(Watcher::Event::after_stop_graph, *this);
     if (first != nullptr) std::rethrow_exception(first);
@@ -362,7 +362,48 @@ void Engine::start(Time time) {
 void Engine::stop() {
     if (root == nullptr) return;
     if (now == never) now = start_time;
-    root->stop(now);
+    stopping = true;
+    std::exception_ptr first;
+    try {
+        root->stop(now);
+    } catch (...) {
+        first = std::current_exception();
+    }
+    stopping = false;
+    if (first != nullptr) {
+        call_after_failure();
+        std::rethrow_exception(first);
+    }
+    while (!after_cycle.empty() || !before_cycle.empty()) {
+        call_after();
+        call_before();
+    }
+}
+
+void Engine::call_before() {
+    while (!before_cycle.empty()) {
+        auto call = std::move(before_cycle.front());
+        before_cycle.pop_front();
+        call();
+    }
+}
+
+// order: the last to be asked for first; what a call asks for comes after all that was there
+void Engine::call_after() {
+    while (!after_cycle.empty()) {
+        auto calls = std::move(after_cycle);
+        after_cycle.clear();
+        for (auto call = calls.rbegin(); call != calls.rend(); ++call) (*call)();
+    }
+}
+
+// The failure that is on its way out is the one to tell: one of a call's own is dropped.
+void Engine::call_after_failure() {
+    try {
+        call_after();
+    } catch (...) {
+        after_cycle.clear();
+    }
 }
 
 void Engine::cycle(Time time) {
@@ -370,11 +411,7 @@ void Engine::cycle(Time time) {
     cycling = true;
     ++cycles;
     if (wall_clock != nullptr) cycle_begun = wall_clock();
-    while (!before_cycle.empty()) {
-        auto call = std::move(before_cycle.front());
-        before_cycle.pop_front();
-        call();
-    }
+    call_before();
     while (!heap_.empty() && heap_.front().time <= time) {  // C1
         Node* node = heap_.front().node;
         drop(0);
@@ -386,15 +423,12 @@ void Engine::cycle(Time time) {
         root->evaluate(time);  // C3
     } catch (...) {
         cycling = false;
+        call_after_failure();
         throw;
     }
     settle();  // C4
     cycling = false;
-    for (std::size_t calls = after_cycle.size(); calls > 0; --calls) {
-        auto call = std::move(after_cycle.front());
-        after_cycle.pop_front();
-        call();
-    }
+    call_after();
 }
 
 void Engine::settle() {

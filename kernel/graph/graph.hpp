@@ -404,12 +404,15 @@ public:
     std::shared_ptr<Wakeup> wakeup = std::make_shared<Wakeup>();
     std::vector<Node*> push_nodes;
     Watcher* watcher = nullptr;
-    bool stop_requested = false, realtime = false, cycling = false, starting = false;
+    bool stop_requested = false, realtime = false, cycling = false;
+    bool starting = false, stopping = false;
     bool tearing_down = false;
     int trace_depth = 1;
     bool trace_values = false;
     std::uint64_t cycles = 0;
     void* owner = nullptr;  // the embedding's running graph
+    // Called once: `before_cycle` in order when the next cycle begins, `after_cycle` in the reverse
+    // order when this one ends, also when it fails. What is left is called once all has stopped.
     std::deque<std::function<void()>> after_cycle, before_cycle;
 
 private:
@@ -425,6 +428,9 @@ private:
     }
     void drop(std::uint32_t at);
     void settle();
+    void call_before();
+    void call_after();
+    void call_after_failure();
 
     std::vector<Entry> heap_;
     std::vector<Out*> sweeps_;

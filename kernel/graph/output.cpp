@@ -90,7 +90,7 @@ bool Out::all_valid() const {
         case Kind::list: {
             const auto& children = static_cast<GroupOut*>(out)->children;
             return std::all_of(children.begin(), children.end(),
-                               [](const Out* child) { return child->all_valid(); });
+                               [](const Out* child) { return child->valid(); });
         }
         case Kind::dict: {
             const auto& dict = *static_cast<DictOut*>(out);

@@ -183,6 +183,12 @@ PyObject* PyNode::argument(const Arg& arg) {
         case Arg::What::state:
             if (!state_) state_ = steal(PyObject_CallNoArgs(arg.object.get()));
             return Py_NewRef(state_.get());
+        case Arg::What::state_part: {
+            if (!state_) state_ = steal(PyObject_CallNoArgs(arg.object.get()));
+            PyObject* part = PyTuple_GetItem(state_.get(), arg.input);
+            if (part == nullptr) throw HostError();
+            return Py_NewRef(part);
+        }
         case Arg::What::scheduler:
             schedule();
             return make_scheduler(this);

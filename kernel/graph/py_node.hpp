@@ -8,10 +8,10 @@ namespace mainspring::graph::py {
 // What stands at one place of a function's argument list.
 struct Arg {
     enum class What : std::uint8_t {
-        input, scalar, state, scheduler, clock, output, engine_api, node, sender
+        input, scalar, state, state_part, scheduler, clock, output, engine_api, node, sender
     };
     What what = What::scalar;
-    std::uint32_t input = 0;
+    std::uint32_t input = 0;  // or the place of a state that is one of several, in their tuple
     ObjRef object;  // the scalar, or the factory of a state
 };
 

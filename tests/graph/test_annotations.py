@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from typing_extensions import TypeAliasType, TypeVar
+
+from mainspring.graph import TS, TSD, compute_node
+from mainspring.graph.test import eval_node
 
 PROGRAM = """
 from mainspring.graph import (
@@ -65,3 +69,26 @@ def test_a_mistake_beside_the_nodes_is_still_found(tmp_path):
     out, _, _ = api.run(["--strict", "--config-file=", f"--cache-dir={tmp_path}", str(program)])
     assert out.count("error:") == 1
     assert "[assignment]" in out
+
+
+T = TypeVar("T")
+Price = TypeAliasType("Price", float)
+Quoted = TypeAliasType("Quoted", Price)
+Prices = TypeAliasType("Prices", TS[Quoted])
+Pair = TypeAliasType("Pair", tuple[T, T], type_params=(T,))
+Stream = TypeAliasType("Stream", TSD[str, TS[T]], type_params=(T,))
+
+
+def test_a_type_alias_is_what_it_names() -> None:
+    """`type Price = float` may stand wherever `float` may, and so on for series and patterns."""
+
+    @compute_node
+    def scaled(ts: Prices, by: Price) -> Prices:
+        return ts.value * by
+
+    @compute_node
+    def added(ts: TS[Pair[int]], each: Stream[int]) -> TS[int]:
+        return sum(ts.value) + sum(each.value.values())
+
+    assert eval_node(scaled, [1.5], 2.0) == [3.0]
+    assert eval_node(added, [(1, 2)], [{"a": 3}]) == [6]

@@ -12,6 +12,7 @@ from mainspring.graph import (
     DEFAULT,
     MIN_ST,
     MIN_TD,
+    RECORDABLE_STATE,
     REF,
     REMOVE,
     SCHEDULER,
@@ -23,6 +24,7 @@ from mainspring.graph import (
     TSW,
     RunningGraph,
     Size,
+    TimeSeriesSchema,
     WindowSize,
     compute_node,
     feedback,
@@ -184,3 +186,55 @@ def test_what_cannot_be_saved_is_named() -> None:
     running.evaluate(running.next_wakeup_ns() or 0)
     with pytest.raises(StateError, match=r"keeps.*thing"):
         running.hash()
+
+
+class Bounds(TimeSeriesSchema):
+    low: TS[int]
+
+
+class History:
+    def __init__(self) -> None:
+        self.values: list[int] = []
+
+
+@compute_node
+def several(
+    v: TS[int],
+    own: STATE = None,
+    kept: RECORDABLE_STATE[Bounds] = None,
+    history: STATE[History] = None,
+) -> TS[int]:
+    history.values.append(v.value)
+    own.count = own.get("count", 0) + 1
+    kept.low.value = min(v.value, kept.low.value if kept.low.valid else 0) - 1
+    return own.count * 100 + kept.low.value + len(history.values)
+
+
+def test_a_node_keeps_several_states_and_each_goes_on() -> None:
+    """A plain, a recordable and a typed state of one node are saved and restored together."""
+
+    @graph
+    def counted() -> TS[int]:
+        return several(numbers(6))
+
+    def begun() -> tuple[RunningGraph, list[Any]]:
+        description, ticks = _recorded(counted, (), {})
+        assert ticks is not None
+        running = RunningGraph(description)
+        running.start()
+        return running, ticks
+
+    first, ticks = begun()
+    for _ in range(3):
+        first.evaluate(first.next_wakeup_ns() or 0)
+    saved = first.save()
+    second, later_ticks = begun()
+    second.restore(saved)
+    first.run()
+    second.run()
+    assert later_ticks == ticks[3:]
+    assert [value for _, value in ticks] == [100 + 0, 200 + 0, 300 + 0, 400 + 0, 500 + 0, 600 + 0]
+    assert first.save()[2] is not saved[2]
+    for running in (first, second):
+        running.stop()
+        running.dispose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 
 from mainspring.graph import (
     CONTEXT,
+    LOGGER,
     MIN_ST,
     MIN_TD,
     NODE,
@@ -30,6 +32,7 @@ from mainspring.graph import (
     EvaluationLifeCycleObserver,
     EvaluationMode,
     GlobalState,
+    GraphConfiguration,
     NodeException,
     RunningGraph,
     Size,
@@ -42,6 +45,7 @@ from mainspring.graph import (
     evaluate_graph,
     generator,
     graph,
+    log_,
     map_,
     null_sink,
     push_queue,
@@ -537,3 +541,66 @@ def test_empty_reference() -> None:
         return TimeSeriesReference.make()
 
     assert eval_node(empty, [1]) is None
+
+
+def test_the_logger_of_a_run_is_what_its_graphs_nodes_and_operators_log_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each run logs to its own, and a formatter is told which node speaks."""
+
+    @compute_node
+    def spoken(ts: TS[int], _logger: LOGGER = None) -> TS[int]:
+        _logger.warning("ticked %s", ts.value)
+        return ts.value
+
+    @graph
+    def program(_logger: LOGGER = None) -> TS[int]:
+        _logger.info("wired")
+        port = spoken(const(1))
+        log_("seen {}", port, level=logging.WARNING)
+        return port
+
+    def run(name: str, **options: Any) -> list[str]:
+        caplog.clear()
+        log = logging.getLogger(name)
+        evaluate_graph(
+            program,
+            GraphConfiguration(graph_logger=log, default_log_level=logging.INFO, **options),
+        )
+        return [f"{r.name}: {r.getMessage()}" for r in caplog.records]
+
+    assert run("one") == ["one: wired", "one: ticked 1", "one: seen 1"]
+    assert run("two") == ["two: wired", "two: ticked 1", "two: seen 1"]
+
+    def told(
+        level: int, msg: str, args: Any, *rest: Any, node_path: str, __orig_log__: Any
+    ) -> None:
+        __orig_log__(level, f"{node_path} says {msg}", args, *rest)
+
+    assert run("three", logger_formatter=told) == [
+        "three: program says wired",
+        "three: program.spoken says ticked 1",
+        "three: program.log_any.log_ says seen 1",
+    ]
+
+
+def test_two_threads_have_a_global_state_each() -> None:
+    """What is in force in one thread is not in another, where a run has its own."""
+
+    @compute_node
+    def note(a: TS[int], state: GlobalState = None) -> TS[int]:
+        state["sum"] = state.get("sum", 0) + a.value
+        return state["sum"]
+
+    found: list[Any] = []
+
+    def other() -> None:
+        found.append((GlobalState.has_instance(), eval_node(note, [1, 2])))
+
+    with GlobalState(sum=10) as state:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert eval_node(note, [5]) == [15]
+    assert found == [(False, [1, 3])]
+    assert state["sum"] == 15

@@ -42,7 +42,7 @@ from mainspring.clock import ClockError, Input, Phase, StepContext
 from mainspring.errors import nearest
 from mainspring.graph._description import GraphDescription, NodeDescription
 from mainspring.graph._errors import GraphError
-from mainspring.graph._injectables import GlobalState
+from mainspring.graph._injectables import GlobalState, in_force
 from mainspring.graph._run import (
     MAX_ET,
     MIN_ST,
@@ -144,7 +144,7 @@ class GraphSubsystem:
 
     def _wire(self, graph: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> GraphDescription:
         context = Context(self.name)
-        with wiring(context):
+        with in_force(self._global), wiring(context):
             signature = getattr(graph, "signature", None)
             types = {p.name: p.type for p in signature.open} if signature is not None else {}
             ports = {}
@@ -226,7 +226,7 @@ class GraphSubsystem:
         running, self._running = self._running, None
         if running is not None:
             self._kept = running.save()
-            with self._global:
+            with in_force(self._global):
                 running.stop()
             running.dispose()
 
@@ -235,7 +235,7 @@ class GraphSubsystem:
             run_mode=EvaluationMode.SIMULATION, start_time=self._start_time, end_time=MAX_ET
         )
         self._running = RunningGraph(self.description, config)
-        with self._global:
+        with in_force(self._global):
             self._running.start()
             if state is not None:
                 self._running.restore(state)
@@ -301,7 +301,7 @@ class GraphSubsystem:
         for place, value in fed:
             if self._senders[place](value) is False:
                 raise GraphError(f"{place} of graph {self.name!r} cannot take another message")
-        with self._global:
+        with in_force(self._global):
             running.evaluate(self._epoch + now)
 
     def _ask(self, running: RunningGraph, now: int) -> None:

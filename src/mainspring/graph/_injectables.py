@@ -8,12 +8,16 @@ named `_output` (or annotated `TS_OUT[...]`) is the node's own output.
 from __future__ import annotations
 
 import copy
+import functools
 import logging
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from mainspring._kernel import graph as _k
+from mainspring.graph._errors import GraphError
 from mainspring.graph._types import DefaultMark, TsMeta
 
 EvaluationClock = _k.Clock
@@ -31,8 +35,11 @@ _PLAIN = (bool, int, float, str, bytes, tuple, list, dict, set, frozenset)
 class STATE:
     """What a node keeps between evaluations: attributes, readable as items too.
 
-    `STATE[T]` wraps one instance of `T`: its attributes are the state's, `value` is the instance.
+    `STATE[T]` wraps one instance of `T`: its attributes are the state's, `value` is the instance
+    (where it has no attribute of that name).
     """
+
+    __slots__ = ("__dict__", "__weakref__", "_seen")
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
@@ -74,6 +81,16 @@ class STATE:
     def as_schema(self) -> Any:
         return self
 
+    def is_updated(self) -> bool:
+        """Has an attribute changed since the start, or since `reset_updated`?"""
+        seen = getattr(self, "_seen", {})
+        now = self.__dict__
+        return seen.keys() != now.keys() or any(seen[name] is not now[name] for name in now)
+
+    def reset_updated(self) -> None:
+        """Take the attributes as they are for what has been seen."""
+        object.__setattr__(self, "_seen", dict(self.__dict__))
+
     def __repr__(self) -> str:
         return f"STATE({', '.join(f'{k}={v!r}' for k, v in self.__dict__.items())})"
 
@@ -87,22 +104,68 @@ class TypedState(STATE):
     """The state made by `STATE[T]`."""
 
     def __init__(self, value: Any) -> None:
-        object.__setattr__(self, "value", value)
+        self.__dict__["value"] = value
 
     def __getattr__(self, name: str) -> Any:
         if name == "value" or name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.value, name)
+        return getattr(self.__dict__["value"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         held = self.__dict__.get("value")
-        if name == "value" or isinstance(held, _PLAIN) or held is None:
+        if isinstance(held, _PLAIN) or held is None:
             object.__setattr__(self, name, value)
+        elif name == "value" and not hasattr(held, "value"):
+            self.__dict__["value"] = value
         else:
             setattr(held, name, value)
 
+    def __getitem__(self, name: Any) -> Any:
+        held = self.__dict__["value"]
+        return held[name] if isinstance(held, (tuple, list, dict)) else getattr(self, name)
+
     def __repr__(self) -> str:
-        return f"STATE({self.value!r})"
+        return f"STATE({self.__dict__['value']!r})"
+
+
+def typed_state(value: Any) -> TypedState:
+    """The state that wraps `value`, whose own attributes come before those of a state."""
+    own: tuple[str, ...] = ()
+    if not isinstance(value, _PLAIN):
+        own = tuple(n for n in _STATE_NAMES if hasattr(value, n))
+    return _typed_class(own)(value)
+
+
+_STATE_NAMES = ("value", "keys", "values", "items", "get", "as_schema")
+
+
+@functools.cache
+def _typed_class(own: tuple[str, ...]) -> type[TypedState]:
+    """A typed state that hands these names on to what it holds."""
+    if not own:
+        return TypedState
+    return type("TypedState", (TypedState,), {name: _handed_on(name) for name in own})
+
+
+def _handed_on(name: str) -> property:
+    def get(state: TypedState) -> Any:
+        return getattr(state.__dict__["value"], name)
+
+    def put(state: TypedState, value: Any) -> None:
+        setattr(state.__dict__["value"], name, value)
+
+    return property(get, put)
+
+
+class StateParts(tuple[Any, ...]):
+    """The states of a node that has several."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, *makers: Callable[[], Any]) -> StateParts:
+        """What each maker makes."""
+        return cls(maker() for maker in makers)
 
 
 @dataclass(frozen=True)
@@ -236,37 +299,45 @@ REF_OUT = _OutAnnotation("REF_OUT")
 class GlobalState:
     """Values shared by everything in one run: `with GlobalState(a=1): run_graph(...)`.
 
-    Inside the graph it is injected, or found with `GlobalState.instance()`.
+    Inside the graph it is injected, or found with `GlobalState.instance()`. One is in force at a
+    time in a thread: what is shared is said where the run is started, and not in layers.
     """
-
-    _stack: list[GlobalState] = []
 
     def __init__(self, **values: Any) -> None:
         self.__dict__["_values"] = dict(values)
 
     def __enter__(self) -> GlobalState:
-        GlobalState._stack.append(self)
+        if _in_force.state is not None:
+            raise GraphError(
+                "a GlobalState is in force already, and they are not nested",
+                hint="set values on the one in force: GlobalState.instance()[...] = ...",
+            )
+        _in_force.state = self
         return self
 
     def __exit__(self, *exc: object) -> None:
-        GlobalState._stack.remove(self)
+        _in_force.state = None
 
     @classmethod
     def instance(cls) -> GlobalState:
-        """The state in force; one is made when there is none."""
-        if not cls._stack:
-            cls._stack.append(GlobalState())
-        return cls._stack[-1]
+        """The state in force."""
+        if _in_force.state is None:
+            raise GraphError(
+                "no GlobalState is in force",
+                hint="in a node or graph ask for it, `state: GlobalState = None`; "
+                "outside put one in force, `with GlobalState():`",
+            )
+        return _in_force.state
 
     @classmethod
     def has_instance(cls) -> bool:
         """Is one in force?"""
-        return bool(cls._stack)
+        return _in_force.state is not None
 
     @classmethod
     def reset(cls) -> None:
         """Forget the one in force."""
-        cls._stack.clear()
+        _in_force.state = None
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -320,6 +391,33 @@ class GlobalState:
         return f"GlobalState({self._values!r})"
 
 
+class _InForce(threading.local):
+    """The state in force in this thread."""
+
+    state: GlobalState | None = None
+
+
+_in_force = _InForce()
+
+
+@contextmanager
+def in_force(state: GlobalState) -> Iterator[GlobalState]:
+    """Put a run's own state in force, in the place of any other."""
+    before = _in_force.state
+    _in_force.state = state
+    try:
+        yield state
+    finally:
+        _in_force.state = before
+
+
+@contextmanager
+def state_of_run() -> Iterator[GlobalState]:
+    """The state in force, or one for this run alone."""
+    with in_force(_in_force.state or GlobalState()) as state:
+        yield state
+
+
 class GlobalContext:
     """`with GlobalContext(state):` puts a `GlobalState` in force."""
 
@@ -361,6 +459,46 @@ def injected(annotation: Any, name: str) -> str | None:
     return None
 
 
+class RunLogging:
+    """What the nodes of a run log to: a logger, and a formatter told each node's path."""
+
+    def __init__(self, logger: Any = None, level: Any = None, formatter: Any = None) -> None:
+        self._logger = logging.getLogger("mainspring.graph") if logger is None else logger
+        self._formatter = formatter
+        if level is not None:
+            self._logger.setLevel(level)
+
+    def of(self, path: tuple[str, ...]) -> Any:
+        """The logger of the node at a path."""
+        if self._formatter is None:
+            return self._logger
+        return _NodeLogger(self._logger, self._formatter, ".".join(path))
+
+
+class _NodeLogger(logging.Logger):
+    """A run's logger as one node has it: the formatter writes the lines, and is told the path."""
+
+    def __init__(self, run: logging.Logger, formatter: Callable[..., Any], path: str) -> None:
+        super().__init__(run.name)
+        self.parent, self.manager = run, run.manager
+        self._run, self._formatter, self._path = run, formatter, path
+
+    def _log(
+        self,
+        level: int,
+        msg: object,
+        args: Any,
+        exc_info: Any = None,
+        extra: Any = None,
+        stack_info: bool = False,
+        stacklevel: int = 1,
+    ) -> None:
+        self._formatter(
+            level, msg, args, exc_info, extra, stack_info, stacklevel,
+            node_path=self._path, __orig_log__=self._run._log,
+        )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class StateMaker:
     """Makes the state of a new instance of a node. Unlike a closure it can be saved and compared."""
@@ -389,11 +527,11 @@ def state_factory(annotation: Any, default: Any) -> Callable[[], Any]:
 
 
 def _typed_copy(default: Any) -> TypedState:
-    return TypedState(copy.deepcopy(default))
+    return typed_state(copy.deepcopy(default))
 
 
 def _typed_new(kind: Any) -> TypedState:
     try:
-        return TypedState(kind())
+        return typed_state(kind())
     except TypeError:
-        return TypedState(kind.__new__(kind))
+        return typed_state(kind.__new__(kind))

@@ -26,7 +26,7 @@ from mainspring._kernel import graph as _k
 from mainspring.clock import Input
 from mainspring.graph._description import GraphDescription, NodeDescription
 from mainspring.graph._errors import GraphError
-from mainspring.graph._injectables import GlobalState
+from mainspring.graph._injectables import GlobalState, in_force
 from mainspring.graph._run import (
     MAX_ET,
     EvaluationLifeCycleObserver,
@@ -101,7 +101,7 @@ class LiveRecorder(EvaluationLifeCycleObserver):
 
 def rerun(graph: Any, run: LiveRun, *args: Any, **kwargs: Any) -> Any:
     """Run a graph again as it ran live: the same ticks at the same times."""
-    with GlobalState():
+    with in_force(GlobalState()):
         description, ticks = _recorded(graph, args, kwargs)
         running = RunningGraph(
             _replaying(description, run),

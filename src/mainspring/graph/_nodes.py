@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import logging
 import types
 import warnings
 from collections.abc import Callable, Mapping
@@ -26,7 +25,15 @@ from mainspring.graph._errors import (
     RequirementsNotMetWiringError,
     WiringError,
 )
-from mainspring.graph._injectables import GlobalState, Traits, state_factory
+from mainspring.graph._injectables import (
+    GlobalState,
+    RunLogging,
+    StateMaker,
+    StateParts,
+    Traits,
+    injected,
+    state_factory,
+)
 from mainspring.graph._signature import (
     INJECTED,
     ArgumentError,
@@ -59,6 +66,7 @@ from mainspring.graph._types import (
     is_ts_variable,
     match,
     parse_ts,
+    resolve_hints,
     scalar_type_of,
     substitute,
     type_name,
@@ -76,8 +84,6 @@ from mainspring.graph._wiring import (
     nothing_of,
     register_port_operator,
 )
-
-logger = logging.getLogger("mainspring.graph")
 
 
 class Wirable:
@@ -353,6 +359,12 @@ class PythonNode(Wirable):
 
     def start(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate what runs when the node starts."""
+        for name in inspect.signature(fn).parameters:
+            if name in self.signature.time_series_args:
+                raise ParseError(
+                    f"{self.signature.name}.start asks for {name!r}, a time series, which has no value yet",
+                    hint="it may take scalars and injectables; a stop function may look at inputs",
+                )
         self.start_fn = fn
         return fn
 
@@ -379,6 +391,7 @@ class PythonNode(Wirable):
         places: dict[str, list[tuple[str, Any, str]]] = {}
         for p in signature.params:
             places[p.name] = self._place(p, resolved, inputs, scalars, active, valid, all_valid)
+        _share_state(signature, places)
         plan = {
             "eval": entering(_call_plan(self.fn, signature, places), inputs),
             "start": _hook_plan(self.start_fn, places, signature),
@@ -466,7 +479,7 @@ class PythonNode(Wirable):
     ) -> list[tuple[str, Any, str]]:
         """What the function gets for a parameter: `(what, content, keyword)`."""
         if p.kind in INJECTED:
-            return [(*_injection(p), p.name)]
+            return [(*_injection(p, self.signature.name), p.name)]
         value = resolved.arguments[p.name]
         want = resolved.types.get(p.name)
         if value is None and p.kind in ("ts", "context"):
@@ -489,6 +502,16 @@ class PythonNode(Wirable):
         return [("input", len(inputs) - 1, p.name)]
 
 
+def _share_state(signature: Signature, places: dict[str, list[tuple[str, Any, str]]]) -> None:
+    """A node keeps one thing: where its function asks for several states, they are its parts."""
+    names = [p.name for p in signature.params if p.kind in ("state", "recordable_state")]
+    if len(names) < 2:
+        return
+    maker = StateMaker(StateParts.of, tuple(places[name][0][1] for name in names))
+    for at, name in enumerate(names):
+        places[name] = [("state_part", (maker, at), name)]
+
+
 def _unbound(want: Any) -> WiringPort:
     """What an input that nothing is given for reads: never valid, never modified."""
     tp = want if isinstance(want, TsMeta) and want.is_resolved() else TSm(object)
@@ -500,7 +523,7 @@ def _unbound(want: Any) -> WiringPort:
 
 
 # Injectables that are the same whichever graph a node is wired in.
-_ALIKE = INJECTED - {"global_state", "traits"}
+_ALIKE = INJECTED - {"global_state", "logger", "traits"}
 
 
 class Prepared(NamedTuple):
@@ -511,15 +534,20 @@ class Prepared(NamedTuple):
     plan: Any = None
 
 
-def _injection(p: Param) -> tuple[str, Any]:
-    """How the kernel, or the parameter itself, provides an injectable."""
+def _run_logging() -> RunLogging:
+    made = current().state.get("logging")
+    return RunLogging() if made is None else made
+
+
+def _injection(p: Param, name: str) -> tuple[str, Any]:
+    """How the kernel, or the parameter itself, provides an injectable to the node of this name."""
     if p.kind in ("state", "recordable_state"):
         default = None if p.default is inspect.Parameter.empty else p.default
         return "state", state_factory(p.annotation, default)
     if p.kind in ("scheduler", "clock", "output", "engine_api", "node", "sender"):
         return p.kind, None
     if p.kind == "logger":
-        return "scalar", logger
+        return "scalar", _run_logging().of((*current().path, name))
     if p.kind == "global_state":
         return "scalar", GlobalState.instance()
     return "scalar", current().state.setdefault("traits", Traits())
@@ -583,6 +611,7 @@ def _hook_plan(
         return None
     args: list[tuple[str, Any]] = []
     keywords = []
+    hints = resolve_hints(fn)
     for name, parameter in inspect.signature(fn).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             continue
@@ -590,21 +619,18 @@ def _hook_plan(
         if found is None:
             if name == "_output":
                 found = [("output", None, name)]
-            elif parameter.default is not parameter.empty:
-                hint = parameter.annotation
-                from mainspring.graph._injectables import injected
-
-                kind = None if hint is parameter.empty else injected(hint, name)
-                if kind is None:
-                    continue
-                found = [
-                    (*_injection(Param(name, kind, None, parameter.default, annotation=hint)), name)
-                ]
             else:
-                raise ParseError(
-                    f"the hook of {signature.name} asks for {name!r}, which the node has not",
-                    hint=f"it has {', '.join(places)}",
-                )
+                hint = hints.get(name)
+                kind = None if hint is None else injected(hint, name)
+                if kind is None and parameter.default is not parameter.empty:
+                    continue
+                if kind is None:
+                    raise ParseError(
+                        f"the hook of {signature.name} asks for {name!r}, which the node has not",
+                        hint=f"it has {', '.join(places)}",
+                    )
+                own = Param(name, kind, None, parameter.default, annotation=hint)
+                found = [(*_injection(own, signature.name), name)]
         for what, content, _ in found:
             args.append((what, content))
             if parameter.kind is parameter.KEYWORD_ONLY:
@@ -625,6 +651,25 @@ class GeneratorNode(PythonNode):
             raise ParseError(f"generator {self.signature.name} cannot have time-series inputs")
 
 
+class PushOptionError(ParseError, ValueError):
+    """A push queue is told to hold an impossible number of messages."""
+
+
+def _check_push(name: str, conflate: bool, burst: bool, max_pending: int | None) -> None:
+    if conflate and burst:
+        raise ParseError(f"push_queue {name}: conflate= and burst= are mutually exclusive")
+    if max_pending is None:
+        return
+    if conflate:
+        raise ParseError(
+            f"push_queue {name}: max_pending= is not supported with conflate=, which keeps one message"
+        )
+    if type(max_pending) is not int:
+        raise ParseError(f"push_queue {name}: max_pending= takes a positive integer")
+    if max_pending <= 0:
+        raise PushOptionError(f"push_queue {name}: max_pending= must be greater than zero")
+
+
 class PushNode(PythonNode):
     """`push_queue`."""
 
@@ -640,6 +685,7 @@ class PushNode(PythonNode):
         max_pending: int | None,
         **common: Any,
     ) -> None:
+        _check_push(getattr(fn, "__name__", "push_queue"), conflate, burst, max_pending)
         self.options = {"conflate": conflate, "burst": burst, "max_pending": max_pending or 0}
         signature = parse_signature(fn, needs_types=False)
         params = signature.params
@@ -667,6 +713,22 @@ class PushNode(PythonNode):
 # --- graphs ------------------------------------------------------------------------------------
 
 
+def _check_graph(signature: Signature) -> None:
+    """A graph runs while it is wired, when there is no node yet whose state or clock it could have."""
+    for p in signature.params:
+        if p.kind not in INJECTED:
+            continue
+        if p.kind in _ALIKE:
+            raise ParseError(
+                f"graph {signature.name} asks for {p.name!r}, which only a running node has",
+                hint="a graph supports only GlobalState and LOGGER; put the rest into a node",
+            )
+        if p.default is not None:
+            raise ParseError(
+                f"graph {signature.name}: {p.name!r} must default to None, it is injected"
+            )
+
+
 class GraphFunction(Wirable):
     """`graph`: a function that wires others."""
 
@@ -679,7 +741,7 @@ class GraphFunction(Wirable):
         values: dict[str, Any] = {}
         for p in signature.params:
             if p.kind in INJECTED:
-                value: Any = _injection(p)[1]
+                value: Any = _injection(p, signature.name)[1]
             else:
                 value = resolved.arguments[p.name]
             if p.kind == "context" and value is None:
@@ -1139,10 +1201,12 @@ def graph(
     """Decorate a function that wires nodes together. It runs while the graph is built."""
 
     def make(target: Callable[..., Any]) -> Any:
+        signature = parse_signature(target, needs_types=False)
+        _check_graph(signature)
         return _register(
             GraphFunction(
                 target,
-                parse_signature(target, needs_types=False),
+                signature,
                 resolvers=resolvers,
                 requires=requires,
                 label=label,
@@ -1174,8 +1238,6 @@ def lift(
     defaults: Mapping[str, Any] | None = None,
 ) -> Any:
     """A plain function as a compute node: each scalar parameter becomes a `TS` of it."""
-    from mainspring.graph._types import resolve_hints
-
     hints = resolve_hints(fn)
     params = []
     for name, parameter in inspect.signature(fn).parameters.items():

@@ -18,10 +18,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mainspring._kernel import graph as _k
+from mainspring.errors import MainspringError
 from mainspring.graph import _sentinels
 from mainspring.graph._description import GraphDescription, instantiate
 from mainspring.graph._errors import GraphError, NodeException, WiringError
-from mainspring.graph._injectables import STATE, GlobalState, RecordableState, TypedState
+from mainspring.graph._injectables import (
+    STATE,
+    RecordableState,
+    RunLogging,
+    StateParts,
+    state_of_run,
+    typed_state,
+)
 from mainspring.graph._types import CompoundScalar
 from mainspring.graph._wiring import Context, Input, WiringNode, WiringPort, describe, plain, wiring
 from mainspring.state import digest
@@ -34,7 +42,7 @@ MAX_ET = MAX_DT - MIN_TD
 FOREVER = 2**63 - 1
 
 
-class EvaluationMode(enum.Enum):
+class EvaluationMode(enum.StrEnum):
     """How time goes."""
 
     REAL_TIME = "real_time"
@@ -200,7 +208,16 @@ def _watcher(observers: Sequence[Any]) -> Any:
 
     def call(event: int, view: Any) -> None:
         for method in table[event]:
-            method(view)
+            try:
+                method(view)
+            except MainspringError:
+                raise
+            except Exception as problem:
+                name = type(getattr(method, "__self__", method)).__name__
+                raise GraphError(
+                    f"the observer {name} failed in {_EVENTS[event]}: "
+                    f"{type(problem).__name__}: {problem}"
+                ) from problem
 
     return call
 
@@ -223,15 +240,15 @@ class GraphConfiguration:
         capture_values: bool = False,
         default_log_level: int | None = None,
         logger_formatter: Any = None,
-        error_handler: Any = None,
         cleanup_on_error: bool = True,
-        **extra: Any,
     ) -> None:
         self.run_mode = (
             run_mode
             if isinstance(run_mode, EvaluationMode)
             else EvaluationMode(str(run_mode).lower())
         )
+        if trace_back_depth < 0:
+            raise ValueError(f"trace_back_depth must be non-negative, not {trace_back_depth}")
         realtime = self.run_mode is EvaluationMode.REAL_TIME
         first: Any = _k.to_datetime(_k.wall_clock_ns()) if realtime else MIN_ST
         if start_time is None:
@@ -257,7 +274,9 @@ class GraphConfiguration:
         self.trace_back_depth = trace_back_depth
         self.capture_values = capture_values
         self.default_log_level = default_log_level
-        self.extra = extra
+        self.logger_formatter = logger_formatter
+        self.cleanup_on_error = cleanup_on_error
+        self.logging = RunLogging(graph_logger, default_log_level, logger_formatter)
 
 
 @contextmanager
@@ -279,7 +298,7 @@ def wire_graph(fn: Any, *args: Any, **kwargs: Any) -> GraphDescription:
     """Wire a graph function (or node, or operator) with these scalars; nothing runs."""
     name = getattr(fn, "__name__", "graph")
     context = Context(name)
-    with _no_garbage():
+    with _no_garbage(), state_of_run():
         with wiring(context):
             out = fn(*args, **kwargs)
             if out is not None and not isinstance(out, WiringPort):
@@ -288,10 +307,15 @@ def wire_graph(fn: Any, *args: Any, **kwargs: Any) -> GraphDescription:
 
 
 def _recorded(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    fn: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    config: GraphConfiguration | None = None,
 ) -> tuple[GraphDescription, list[Any] | None]:
     """The description of a graph whose output, if it has one, is recorded."""
     context = Context(getattr(fn, "__name__", "graph"))
+    if config is not None:
+        context.state["logging"] = config.logging
     ticks: list[Any] | None = None
     with _no_garbage():
         with wiring(context):
@@ -402,9 +426,6 @@ def _named_nodes(description: GraphDescription, nodes: list[Any]) -> dict[str, A
     return named
 
 
-_STATES = {"STATE": STATE, "TypedState": TypedState}
-
-
 def _packed(nodes: list[Any]) -> list[Any]:
     """Node states with what nodes keep copied out of its live objects, as plain data."""
     made = []
@@ -415,12 +436,17 @@ def _packed(nodes: list[Any]) -> list[Any]:
 
 
 def _pack_own(own: Any) -> Any:
-    if isinstance(own, tuple) and own and isinstance(own[0], STATE):
-        kept = copy.deepcopy(dict(vars(own[0])))
-        return (("state", type(own[0]).__name__, kept), *own[1:])
-    if isinstance(own, tuple) and own and isinstance(own[0], RecordableState):
-        return (("recordable", tuple(own[0].keys()), own[0].value), *own[1:])
+    if isinstance(own, tuple) and own and isinstance(own[0], (STATE, RecordableState, StateParts)):
+        return (_pack_kept(own[0]), *own[1:])
     return own
+
+
+def _pack_kept(kept: Any) -> tuple[Any, ...]:
+    if isinstance(kept, StateParts):
+        return ("parts", "", [_pack_kept(part) for part in kept])
+    if isinstance(kept, RecordableState):
+        return ("recordable", tuple(kept.keys()), kept.value)
+    return ("state", type(kept).__name__, copy.deepcopy(dict(vars(kept))))
 
 
 def _unpacked(nodes: list[Any]) -> list[Any]:
@@ -433,16 +459,22 @@ def _unpacked(nodes: list[Any]) -> list[Any]:
 def _unpack_own(own: Any) -> Any:
     if not (isinstance(own, tuple) and own and isinstance(own[0], tuple)):
         return own
-    kind, what, values = own[0]
-    made: Any
+    return (_unpack_kept(own[0]), *own[1:])
+
+
+def _unpack_kept(packed: tuple[Any, ...]) -> Any:
+    kind, what, values = packed
+    if kind == "parts":
+        return StateParts(_unpack_kept(part) for part in values)
     if kind == "recordable":
         made = RecordableState(tuple(what))
         for name, value in values.items():
             setattr(made, name, value)
-    else:
-        made = STATE.__new__(_STATES[what])
-        made.__dict__.update(copy.deepcopy(values))
-    return (made, *own[1:])
+        return made
+    values = copy.deepcopy(values)
+    state: STATE = typed_state(values["value"]) if what == "TypedState" else STATE()
+    state.__dict__.update(values)
+    return state
 
 
 def _execute(description: GraphDescription, config: GraphConfiguration) -> None:
@@ -489,17 +521,10 @@ def evaluate_graph(
 ) -> Any:
     """Wire and run a graph; its ticks as `(time, value)` pairs, or None for one without output."""
     config = config or GraphConfiguration()
-    own_state = None
-    if not GlobalState.has_instance():
-        own_state = GlobalState()
-        own_state.__enter__()
-    try:
-        description, ticks = _recorded(graph, args, kwargs)
+    with state_of_run():
+        description, ticks = _recorded(graph, args, kwargs, config)
         _execute(description, config)
         return ticks
-    finally:
-        if own_state is not None:
-            own_state.__exit__()
 
 
 def run_graph(

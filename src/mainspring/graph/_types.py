@@ -505,10 +505,28 @@ def schema_fields(schema: Any) -> dict[str, Any]:
     return found
 
 
+def unaliased(tp: Any) -> Any:
+    """What `type Price = float` names, through any number of names."""
+    while True:
+        origin = get_origin(tp)
+        if type(origin).__name__ == "TypeAliasType":  # Pair[int], of `type Pair[T] = tuple[T, T]`
+            bound = dict(zip(origin.__type_params__, get_args(tp), strict=True))
+            tp = substitute(origin.__value__, bound)
+        elif type(tp).__name__ == "TypeAliasType":
+            tp = tp.__value__
+        else:
+            return tp
+
+
 def resolve_hints(
     target: Any, local: dict[str, Any] | None = None, own: bool = False
 ) -> dict[str, Any]:
     """The annotations of a function or class (`own`: not those it inherits), strings evaluated."""
+    hints = _evaluated(target, local, own)
+    return {name: unaliased(value) for name, value in hints.items()}
+
+
+def _evaluated(target: Any, local: dict[str, Any] | None, own: bool) -> dict[str, Any]:
     source: Mapping[str, Any] = (
         target.__dict__ if own else {"__annotations__": getattr(target, "__annotations__", 0)}
     )
@@ -527,7 +545,7 @@ def resolve_hints(
             except ValueError:
                 continue
     scope.update(local or {})
-    frame: _pytypes.FrameType | None = sys._getframe(1)
+    frame: _pytypes.FrameType | None = sys._getframe(2)
     while frame is not None:  # names of an enclosing function that are only used in annotations
         for name, value in frame.f_locals.items():
             scope.setdefault(name, value)
@@ -871,6 +889,7 @@ def is_ts(tp: Any) -> bool:
 
 def parse_ts(tp: Any, where: str) -> Any:
     """A time-series type from an annotation, or an error that says where."""
+    tp = unaliased(tp)
     if is_ts(tp):
         return tp
     if tp is TimeSeries:
@@ -889,6 +908,7 @@ def parse_ts(tp: Any, where: str) -> Any:
 
 def _scalar(tp: Any) -> Any:
     """A scalar type from an annotation, in the one form types are compared in."""
+    tp = unaliased(tp)
     if isinstance(tp, TsMeta):
         raise ParseError(f"{tp!r} is a time series, a scalar type is needed here")
     if isinstance(tp, TypeVar):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from mainspring.graph._errors import WiringError
-from mainspring.graph._injectables import GlobalState
+from mainspring.graph._injectables import state_of_run
 from mainspring.graph._nodes import Bound, Operator, Wirable
 from mainspring.graph._run import (
     MAX_ET,
@@ -92,11 +92,7 @@ def eval_node(
     output in each cycle (`None` without one), or nothing at all for a sink. `resolution_dict` gives
     types of inputs that their values do not tell.
     """
-    own_state = None
-    if not GlobalState.has_instance():
-        own_state = GlobalState()
-        own_state.__enter__()
-    try:
+    with state_of_run():
         context = Context(getattr(node, "__name__", "node"))
         start = _as_time(__start_time__, MIN_ST, MIN_ST)
         ticks: list[Any] | None = None
@@ -132,9 +128,6 @@ def eval_node(
             life_cycle_observers=tuple(__observers__ or ()),
         )
         _execute(description, config)
-    finally:
-        if own_state is not None:
-            own_state.__exit__()
     if ticks is None:
         return None
     if __elide__:
