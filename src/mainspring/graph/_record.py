@@ -150,7 +150,7 @@ replay_const = _Replay("replay_const")
 
 def get_recorded_value(key: str = "out", recordable_id: str | None = None) -> list[Any]:
     """What was recorded: `[(time, change), ...]`."""
-    return list(_found(_place(key, recordable_id)))
+    return list(_found(GlobalState.instance(), _place(key, recordable_id)))
 
 
 def set_replay_values(key: str, values: Iterable[Any], recordable_id: str | None = None) -> None:
@@ -158,8 +158,7 @@ def set_replay_values(key: str, values: Iterable[Any], recordable_id: str | None
     GlobalState.instance()[_place(key, recordable_id)] = list(values)
 
 
-def _found(place: str) -> Sequence[Any]:
-    state = GlobalState.instance()
+def _found(state: GlobalState, place: str) -> Sequence[Any]:
     if place not in state:
         known = [p.removeprefix(":memory:") for p in state if str(p).startswith(":memory:")]
         raise GraphError(
@@ -171,13 +170,15 @@ def _found(place: str) -> Sequence[Any]:
 
 
 @sink_node
-def _recorded(ts: TIME_SERIES_TYPE, place: str, clock: EvaluationClock = None) -> None:
-    GlobalState.instance()[place].append((clock.evaluation_time, ts.delta_value))
+def _recorded(
+    ts: TIME_SERIES_TYPE, place: str, clock: EvaluationClock = None, shared: GlobalState = None
+) -> None:
+    shared[place].append((clock.evaluation_time, ts.delta_value))
 
 
 @_recorded.start
-def _recorded_start(place: str) -> None:
-    GlobalState.instance()[place] = []
+def _recorded_start(place: str, shared: GlobalState) -> None:
+    shared[place] = []
 
 
 @sink_node(valid=())
@@ -186,18 +187,19 @@ def _compared(
     rhs: TIME_SERIES_TYPE,
     place: str,
     clock: EvaluationClock = None,
+    shared: GlobalState = None,
 ) -> None:
     same = lhs.valid == rhs.valid and (not lhs.valid or bool(lhs.value == rhs.value))
-    GlobalState.instance()[place].append((clock.evaluation_time, same))
+    shared[place].append((clock.evaluation_time, same))
 
 
 @_compared.start
-def _compared_start(place: str) -> None:
-    GlobalState.instance()[place] = []
+def _compared_start(place: str, shared: GlobalState) -> None:
+    shared[place] = []
 
 
-def _ticks(place: str, start: Any) -> Iterable[tuple[Any, Any]]:
-    for i, item in enumerate(_found(place)):
+def _ticks(state: GlobalState, place: str, start: Any) -> Iterable[tuple[Any, Any]]:
+    for i, item in enumerate(_found(state, place)):
         if isinstance(item, tuple) and len(item) == 2 and hasattr(item[0], "microsecond"):
             yield item
         elif item is not None:
@@ -205,16 +207,16 @@ def _ticks(place: str, start: Any) -> Iterable[tuple[Any, Any]]:
 
 
 @generator
-def _replayed(place: str, api: EvaluationEngineApi = None) -> OUT:
-    for time, change in _ticks(place, api.start_time):
+def _replayed(place: str, api: EvaluationEngineApi = None, shared: GlobalState = None) -> OUT:
+    for time, change in _ticks(shared, place, api.start_time):
         if time >= api.start_time:
             yield time, change
 
 
 @generator
-def _replayed_const(place: str, api: EvaluationEngineApi = None) -> OUT:
+def _replayed_const(place: str, api: EvaluationEngineApi = None, shared: GlobalState = None) -> OUT:
     found = None
-    for time, change in _ticks(place, api.start_time):
+    for time, change in _ticks(shared, place, api.start_time):
         if time > api.start_time:
             break
         found = _merged(found, change)
