@@ -443,3 +443,53 @@ def test_other_threads_may_not_write(world: World):
     assert len(errors) == 3
     assert all("intruder" in str(e) and "submit" in str(e) for e in errors)
     assert world.ids == ["ent_1"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "default"),
+    [
+        ("garbage", (), 0),
+        (np.float64, "abc", 0),
+        (np.float64, 2.5, 0),
+        (np.int32, (), 2.5),
+        (np.uint8, (), 300),
+        (np.longdouble, (), 0),
+        (np.dtype([("a", "u1"), ("b", "f8")], align=True), (), 0),
+        (np.dtype([("inner", np.dtype([("a", "u1"), ("b", "f8")], align=True), 2)]), (), 0),
+    ],
+)
+def test_a_column_that_cannot_be_is_refused_in_words(dtype: object, shape: object, default: object):
+    """Wrong words, values that would be cut, and bytes that are nobody's and would be hashed."""
+    world = World()
+    with pytest.raises(ComponentError, match="component 'odd' cannot"):
+        world.component("odd", dtype, shape, default=default)
+    with pytest.raises(ComponentError, match="cannot name a component"):
+        world.component("class", np.int32)
+    assert list(world.components) == ["position", "rotation", "velocity", "scale"]
+
+
+def test_columns_of_packed_records_and_booleans_are_fine():
+    """What has no padding is all value; zero is the default of a boolean too."""
+    world = World()
+    world.component("packed", np.dtype([("a", "u1"), ("b", "f8")]))
+    world.component("flag", bool)
+    crate = world.spawn(packed=(3, 0.5), flag=True)
+    assert crate.packed["b"] == 0.5
+    assert bool(crate.flag)
+    world.spawn_many(0, flag=[], packed=[])
+
+
+def test_what_is_no_tag_or_count_is_refused(world: World):
+    """In words, before anything is made."""
+    for wrong in (
+        lambda: world.spawn(tags=None),
+        lambda: world.spawn(tags=[3]),
+        lambda: world.query(3),
+        lambda: world.spawn_many(2.0),
+        lambda: world.spawn_many(-1),
+    ):
+        with pytest.raises(WorldError):
+            wrong()
+    assert world.version == 0
+    with pytest.raises(ComponentError, match="position of 3 entities cannot be set"):
+        world.spawn_many(3, position=[(1, 2, 3)] * 2)

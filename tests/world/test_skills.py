@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mainspring.state import digest
 from mainspring.world import Entity, Outcome, SkillContext, SkillError, SkillRefused, World
+from mainspring.world._calls import DEPTH_MAX
 
 
 class Cargo(msgspec.Struct):
@@ -577,3 +578,40 @@ def test_pending_requests_are_state(gated: World):
     assert digest(gated.save()) == digest(saved)
     assert gated.approve("req_1", by="boss").value["value"] == "boom"
     assert gated.ids == ["ent_1", "ent_3"]
+
+
+def test_skills_that_call_each_other_for_ever_end_at_the_same_depth(world: World):
+    """However deep the stack is on which the clock is advanced: a replay must end there too."""
+
+    @world.skill
+    def again(depth: int) -> int:
+        world.spawn()
+        inner = world.invoke("ann", "again", {"depth": depth + 1})
+        return depth if inner.refused else inner.value
+
+    def deep_down(levels: int) -> Outcome:
+        if levels:
+            return deep_down(levels - 1)
+        return world.invoke("ann", "again", {"depth": 1})
+
+    assert [deep_down(levels).value for levels in (0, 300)] == [DEPTH_MAX] * 2
+    assert len(world) == 2 * DEPTH_MAX
+
+
+@pytest.mark.parametrize("odd", [None, 3, b"ann"])
+def test_names_that_are_no_strings_are_refused_at_the_door(world: World, odd: object):
+    """They would be in the state, and could not be sorted, saved or sent."""
+    before = digest(world.save())
+    for wrong in (
+        lambda: world.grant(odd, "yard.move"),
+        lambda: world.grant("ann", odd),
+        lambda: world.revoke(odd),
+        lambda: world.invoke(odd, "push"),
+        lambda: world.invoke("ann", odd),
+        lambda: world.submit(odd, "push"),
+        lambda: world.submit("ann", odd),
+        lambda: world.submit("ann", "push", permissions=[odd]),
+    ):
+        with pytest.raises(SkillError):
+            wrong()
+    assert digest(world.save()) == before

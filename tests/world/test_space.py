@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import numpy as np
@@ -257,3 +258,25 @@ def test_moving_worlds_agree_with_the_oracle(data: st.DataObject):
         for i in range(len(world)):
             rows = oracle.within(points, points[i], radius)
             assert found.ids(i) == [ids[row] for row in rows if row != i]
+
+
+def test_queries_asked_wrongly_are_refused_in_words():
+    """Radii, counts and centres that are none, and entities of another world."""
+    world, other = World(), World()
+    world.spawn_many(4)
+    stranger = other.spawn()
+    space, here = world.space, (0, 0, 0)
+    for wrong, words in (
+        (lambda: space.radius(here, "far"), "'far' is no radius"),
+        (lambda: space.radius(here, [[1.0]]), "the radii have shape"),
+        (lambda: space.nearest(here, 1.5), "k is 1.5"),
+        (lambda: space.nearest(here, 2, within="far"), "is no radius"),
+        (lambda: space.nearest(here, 2, within=[1.0, 2.0]), "one radius for all"),
+        (lambda: space.nearest(here, 2, among="crate"), "only entities can be found"),
+        (lambda: space.nearest(stranger, 2), "live in another world"),
+        (lambda: space.radius(other.query(), 2), "live in another world"),
+        (lambda: space.radius(here, 2, among=other.query()), "live in another world"),
+    ):
+        with pytest.raises(SpaceError, match=re.escape(words)):
+            wrong()
+    assert space.nearest(here, 2**70).ids(0) == world.ids

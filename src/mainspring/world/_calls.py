@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Calls"]
 
+# Deeper than any skill that is meant, far shallower than the interpreter's own limit: how deep that
+# lies depends on who advances the clock, and a replay is advanced by somebody else.
+DEPTH_MAX = 32
+
 _log = logging.getLogger("mainspring.world")
 
 
@@ -35,6 +39,7 @@ class Calls:
         # Outcomes of calls that were approved inside the call under way: they are told when it
         # has succeeded, and not at all when it is undone.
         self._approved: list[Outcome] = []
+        self._depth = 0
 
     def declare(self, skill: Skill[..., Any], *, replace: bool) -> None:
         self.skills.add(skill, replace=replace)
@@ -112,6 +117,8 @@ class Calls:
             return refused(
                 "permission", f"it takes permission {skill.permission!r}; {actor} has {held}"
             )
+        if self._depth >= DEPTH_MAX:
+            return refused("depth", f"skills that call skills are {DEPTH_MAX} deep already")
         try:
             given = plain({} if arguments is None else arguments, "arguments")
             checked = skill.signature.check(given, self._world.get)
@@ -150,6 +157,7 @@ class Calls:
         outer = table.journal
         journal = table.journal = Journal(outer)
         told = len(self._approved)
+        self._depth += 1
         try:
             self._world.components.record_held()
             value = plain(skill.run(arguments, context), f"the result of skill {skill.name!r}")
@@ -162,6 +170,7 @@ class Calls:
             journal.keep()
         finally:
             table.journal = outer
+            self._depth -= 1
         return value
 
     # ---- the gate ----------------------------------------------------------------------------

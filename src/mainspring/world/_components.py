@@ -19,6 +19,8 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from keyword import iskeyword
+from operator import index
 from typing import Any
 
 import msgspec
@@ -120,7 +122,7 @@ class Column(_Component):
     def set_at(self, row: int, value: ArrayLike) -> None:
         self._touch(row)
         try:
-            self.rows.full[row] = self._checked(value)
+            self.rows.full[row] = _exact(value, self.rows.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise ComponentError(
                 f"{self._table.id_at(row)}.{self.name} cannot be set to {value!r}: {error}",
@@ -134,22 +136,13 @@ class Column(_Component):
         if table.journal is not None:
             self.record_all()
         try:
-            self.rows.full[rows] = self._checked(values)
+            self.rows.full[rows] = _exact(values, self.rows.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise ComponentError(
-                f"{self.name} of {np.size(self._table.numbers[rows])} entities cannot be set: {error}",
+                f"{self.name} of {len(self.rows.full[rows])} entities cannot be set: {error}",
                 hint=f"it takes {self.describe()} for each, or one for all",
             ) from error
         self._set_presence(rows, True)
-
-    def _checked(self, value: ArrayLike) -> ArrayLike:
-        # NumPy cuts a float that is put among integers; what was given would silently be lost.
-        kind = self.rows.dtype.kind
-        if kind in "iub":
-            given = np.asarray(value).dtype.kind
-            if given not in "iub" or (kind == "b" and given != "b"):
-                raise TypeError(f"it holds {self.rows.dtype} values")
-        return value
 
     def remove_at(self, row: int) -> None:
         if self.everyone:
@@ -318,6 +311,26 @@ class Structs(_Component):
         self._values.update(zip(numbers, values, strict=True))
 
 
+def _exact(value: ArrayLike, dtype: np.dtype[Any]) -> ArrayLike:
+    """`value`, unless NumPy would cut it to fit among integers or booleans."""
+    if dtype.kind in "iub":
+        values = np.asarray(value)
+        given = values.dtype.kind if values.size else dtype.kind
+        if given not in "iub" or (dtype.kind == "b" and given != "b"):
+            raise TypeError(f"it holds {dtype} values")
+    return value
+
+
+def _padded(dtype: np.dtype[Any]) -> bool:
+    """Whether values of this type leave some of their bytes unused."""
+    if dtype.subdtype is not None:
+        return _padded(dtype.subdtype[0])
+    if dtype.fields is None:
+        return dtype.char in "gG"  # 80 bits in 128, on most machines
+    parts = [field[0] for field in dtype.fields.values()]
+    return sum(p.itemsize for p in parts) != dtype.itemsize or any(map(_padded, parts))
+
+
 def saved_values(state: dict[str, Any]) -> NDArray[Any]:
     """The values of a saved column, a row each; not to be written."""
     values: NDArray[Any] = np.frombuffer(state["data"], dtype=np.dtype(state["dtype"]))
@@ -356,8 +369,20 @@ class Components:
     def declare_column(
         self, name: str, dtype: Any, shape: int | tuple[int, ...], default: Any, *, everyone: bool
     ) -> Column:
-        sides = (shape,) if isinstance(shape, int) else tuple(shape)
-        kind = np.dtype(dtype)
+        try:
+            kind = np.dtype(dtype)
+            sides = tuple(map(index, (shape,) if np.ndim(shape) == 0 else shape))  # type: ignore[arg-type]
+        except TypeError as error:
+            raise ComponentError(
+                f"component {name!r} cannot be {dtype!r} of shape {shape!r}: {error}",
+                hint="give a dtype such as np.float64, and a shape such as () or 3 or (2, 3)",
+            ) from error
+        if _padded(kind):
+            # What lies in the padding is nobody's value: it would be hashed, and never come again.
+            raise ComponentError(
+                f"component {name!r} cannot be {kind}: it has bytes that hold no value",
+                hint="use float64, or a structured dtype without align=True",
+            )
         if kind.hasobject or kind.itemsize == 0 or any(side < 1 for side in sides):
             raise ComponentError(
                 f"component {name!r} cannot be {kind} of shape {sides}",
@@ -375,8 +400,9 @@ class Components:
             return known  # the same declaration twice is one declaration
         self._check_name(name)
         try:
-            np.zeros(sides, kind)[...] = default
-        except (TypeError, ValueError) as error:
+            # Zero is the default of booleans too.
+            np.zeros(sides, kind)[...] = default if kind.kind == "b" else _exact(default, kind)
+        except (TypeError, ValueError, OverflowError) as error:
             raise ComponentError(
                 f"component {name!r} cannot have the default {default!r}: {error}"
             ) from error
@@ -406,7 +432,8 @@ class Components:
                 f"component {name!r} cannot be declared by a skill",
                 hint="declare it where the world is set up",
             )
-        if not name.isidentifier() or name.startswith("_") or name in self._reserved:
+        usable = name.isidentifier() and not name.startswith("_") and not iskeyword(name)
+        if not usable or name in self._reserved:
             raise ComponentError(
                 f"{name!r} cannot name a component",
                 hint="use an identifier that no attribute of an entity has",

@@ -36,6 +36,11 @@ class Entities(Sequence[Entity]):
         self._layout = world.table.layout if rows is not None else -1
 
     @property
+    def world(self) -> World:
+        """The world they live in."""
+        return self._world
+
+    @property
     def ids(self) -> list[str]:
         return [entity_id(number) for number in self._numbers.tolist()]
 

@@ -11,6 +11,7 @@ or pending.
 | `unknown_skill` | there is no skill of that name |
 | `permission` | the actor lacks the skill's permission |
 | `arguments` | the arguments do not fit |
+| `depth` | skills have called skills too many times over |
 | `refused` | the skill raised `SkillRefused` |
 | `error` | the skill raised anything else, or returned what cannot be kept |
 | `denied` | somebody denied the approval |

@@ -121,7 +121,7 @@ class SpatialIndex:
 
         `radius` is one number or one for each centre; `among` limits who can be found.
         """
-        radii = np.ascontiguousarray(np.atleast_1d(np.asarray(radius, dtype=np.float64)))
+        radii = self._radii(radius)
         with self._lock:
             grid, rows, numbers = self._grid_of(among)
             centers, skip = self._centers(around, rows, include_self)
@@ -143,13 +143,19 @@ class SpatialIndex:
         among: Entities | None = None,
     ) -> Neighbors:
         """The `k` nearest to each centre, nearest first, none farther than `within`."""
-        if k < 0:
-            raise SpaceError(f"k is {k}; it counts neighbours, from 0 up")
+        given: Any = k
+        if not isinstance(given, int | np.integer) or k < 0:
+            raise SpaceError(f"k is {k!r}; it counts neighbours, from 0 up")
+        farthest = self._radii(within)
+        if len(farthest) != 1:
+            raise SpaceError(f"within is {within!r}; it is one radius for all centres")
         with self._lock:
             grid, rows, numbers = self._grid_of(among)
             centers, skip = self._centers(around, rows, include_self)
             try:
-                offsets, found, distances = grid.nearest(centers, k, within, skip)
+                offsets, found, distances = grid.nearest(
+                    centers, min(k, len(numbers)), float(farthest[0]), skip
+                )
             except ValueError as error:
                 raise SpaceError(str(error)) from None
         return Neighbors(
@@ -166,6 +172,11 @@ class SpatialIndex:
         if among is None:
             self._grid.update(points)
             return self._grid, None, numbers
+        if not isinstance(among, Entities):
+            raise SpaceError(
+                f"only entities can be found, not {among!r}", hint='among=world.query("crate")'
+            )
+        self._check_own(among)
         rows = np.unique(among.rows).astype(np.int32)
         grid = Grid()
         grid.update(np.ascontiguousarray(points[rows]))
@@ -177,6 +188,8 @@ class SpatialIndex:
         rows: NDArray[np.int32] | None,
         include_self: bool,
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        if isinstance(around, Entity | Entities):
+            self._check_own(around)
         if isinstance(around, Entity):
             own = np.array([around.row], dtype=np.int32)
         elif isinstance(around, Entities):
@@ -192,6 +205,24 @@ class SpatialIndex:
         place = np.searchsorted(rows, own)
         inside = rows[np.minimum(place, len(rows) - 1)] == own if len(rows) else own < 0
         return centers, np.where(inside, place, -1).astype(np.int32)
+
+    def _check_own(self, entities: Entity | Entities) -> None:
+        if entities.world is not self._world:
+            raise SpaceError(
+                f"{entities!r} live in another world", hint="ask that world's own space"
+            )
+
+    @staticmethod
+    def _radii(radius: Any) -> NDArray[np.float64]:
+        try:
+            radii = np.ascontiguousarray(np.atleast_1d(np.asarray(radius, dtype=np.float64)))
+        except (TypeError, ValueError) as error:
+            raise SpaceError(f"{radius!r} is no radius: {error}") from error
+        if radii.ndim != 1:
+            raise SpaceError(
+                f"the radii have shape {radii.shape}", hint="give one, or one for each centre"
+            )
+        return radii
 
     @staticmethod
     def _points(around: ArrayLike) -> NDArray[np.float64]:

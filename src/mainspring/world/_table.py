@@ -87,8 +87,9 @@ class EntityTable:
     def create_many(self, count: int, tags: Iterable[str] | str = ()) -> int:
         """`count` new entities with numbers in a row; the first of them."""
         code = self._code_of(tags)
-        if count < 0:
-            raise WorldError(f"cannot create {count} entities")
+        given: Any = count
+        if not isinstance(given, int | np.integer) or count < 0:
+            raise WorldError(f"cannot create {count!r} entities", hint="give a number from 0 up")
         if self._holes > _HOLES_MIN and self._holes > self._rows // 2:
             self.close_up()
         first_row, end = self._rows, self._rows + count
@@ -280,6 +281,8 @@ class EntityTable:
 
     def tagged(self, tag: str) -> NDArray[np.bool_]:
         """For each row, whether it has the tag."""
+        if not isinstance(tag, str):
+            raise WorldError(f"{tag!r} is not a tag", hint="a tag is a string")
         self.close_up()
         found: NDArray[np.bool_] = self._tag_sets.having(tag)[self._tag_codes.view(self._rows)]
         return found

@@ -19,6 +19,8 @@ __all__ = ["TagSets", "as_tags"]
 
 def as_tags(tags: Iterable[str] | str) -> tuple[str, ...]:
     """Tags as a sorted tuple without repeats; a lone string is one tag."""
+    if not isinstance(tags, Iterable):
+        raise WorldError(f"{tags!r} cannot be tags", hint="give one string, or several")
     members = {tags} if isinstance(tags, str) else set[Any](tags)
     for tag in members:
         if not isinstance(tag, str) or not tag:

@@ -341,12 +341,14 @@ class World:
     def grant(self, actor: str, *permissions: str) -> None:
         """Gives an actor permissions, as part of the state; `"*"` as the actor means everybody."""
         self.check_writer("grant")
+        _check_words(actor, permissions)
         held = self._grants.get(actor, ())
         self._set_grants(actor, tuple(dict.fromkeys((*held, *permissions))))
 
     def revoke(self, actor: str, *permissions: str) -> None:
         """Takes permissions away, or all of them when none is named."""
         self.check_writer("revoke")
+        _check_words(actor, permissions)
         held = self._grants.get(actor, ())
         left = tuple(p for p in held if permissions and p not in permissions)
         self._set_grants(actor, left)
@@ -384,6 +386,7 @@ class World:
         instant it is part of building the scene, not of the run: use `submit` there.
         """
         self.check_writer("invoke")
+        _check_words(actor)
         return self._calls.call(
             actor, _skill_name(skill), arguments, self._permissions(actor, permissions), None
         )
@@ -403,7 +406,9 @@ class World:
             raise SkillError(
                 f"permissions are several strings, not {given!r}", hint=f"give [{given!r}]"
             )
-        return tuple(given)
+        held = tuple(given)
+        _check_words(actor, held)
+        return held
 
     def on_outcome(self, watch: Callable[[Outcome], object]) -> Callable[[], None]:
         """Calls `watch(outcome)` for every call that was decided or put to approval, in order;
@@ -425,6 +430,7 @@ class World:
 
         `permissions` are those the actor is granted at that moment unless given here.
         """
+        _check_words(actor)
         name = _skill_name(skill)
         given = plain({} if arguments is None else arguments, f"the arguments of {name!r}")
         held = None if permissions is None else list(self._permissions(actor, permissions))
@@ -551,5 +557,16 @@ def _several(keys: Any) -> tuple[Any, ...]:
     return (keys,) if isinstance(keys, str | type) else tuple(keys)
 
 
-def _skill_name(skill: str | Skill[..., Any]) -> str:
-    return skill if isinstance(skill, str) else skill.name
+def _skill_name(skill: Any) -> str:
+    if isinstance(skill, Skill):
+        return skill.name
+    if not isinstance(skill, str):
+        raise SkillError(f"{skill!r} is no skill", hint="give its name, or the skill itself")
+    return skill
+
+
+def _check_words(actor: Any, permissions: Iterable[Any] = ()) -> None:
+    """An error unless an actor and permissions are what the state and the log can keep."""
+    for what, word in (("an actor", actor), *(("a permission", held) for held in permissions)):
+        if not isinstance(word, str):
+            raise SkillError(f"{word!r} cannot be {what}", hint="give a string")

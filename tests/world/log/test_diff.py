@@ -15,7 +15,9 @@ import pytest
 from fault_scenes import AT_NS, FAULTS
 
 from mainspring.scene import Scene, Script
+from mainspring.scene._entry import import_entry
 from mainspring.world import (
+    LogBuildError,
     LoggedInput,
     World,
     bisect_log,
@@ -346,3 +348,110 @@ def test_the_cause_is_what_wrote_to_the_part_that_differs(tmp_path: Path) -> Non
         "the code does something else at 0 s, in callback mover.on_update (runner Robot, "
     )
     assert "at 0.98 s, recorded / now:" in str(report)
+
+
+LATE = """
+from mainspring import Scene, Script
+
+
+class Counting(Script):
+    odd = -1
+
+    def __init__(self):
+        self.count = 0.0
+
+    def on_start(self):
+        self.scene.inbox.route("add", self.add)
+
+    def add(self, given):
+        self.count += given.payload
+
+    def on_update(self, ts):
+        self.count += 1.0
+        if self.context.step == self.odd:
+            self.count += 0.5
+
+
+def build(odd=-1):
+    scene = Scene("late")
+    scene.add(type("Counting", (Counting,), {"odd": odd, "__module__": __name__})(), name="counting")
+    return scene
+"""
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> str:
+    """An entry point: a count, with a step that may be odd, which is no part of the state."""
+    (tmp_path / "late_of_a_test.py").write_text(LATE)
+    return f"{tmp_path / 'late_of_a_test.py'}:build"
+
+
+def record_late(path: Path, entry: str, seconds: float, odd: int = -1, add_at: int = -1) -> Path:
+    scene = import_entry(entry)(odd)
+    with record(scene, path, hash_every=2, snapshot_every=1, entry=entry, args=[odd]):
+        for second in range(10):
+            if second == add_at:
+                scene.inbox.put("add", 2.0, source="ann")
+            scene.advance(min(1, seconds - second))
+    return path
+
+
+def test_what_comes_after_the_last_common_hash_is_compared(late: str, tmp_path: Path) -> None:
+    """Runs of other lengths have none at their ends; the logs alone would call them the same."""
+    a = record_late(tmp_path / "a.world", late, 9.5)
+    same = diff(a, record_late(tmp_path / "same.world", late, 9.9))
+    assert same.identical
+    assert str(same).startswith("identical up to 9.5 s")
+
+    found = diff(a, record_late(tmp_path / "b.world", late, 9.9, odd=450)).divergence
+    assert found is not None
+    assert (found.time_ns, found.exact, found.reproduced) == (9_000_000_000, True, True)
+    assert found.cause.name == "counting.on_update"
+    assert [(field.field, field.b - field.a) for field in found.fields] == [("count", 0.5)]
+
+    report = diff(a, record_late(tmp_path / "c.world", late, 9.9, add_at=9))
+    assert report.divergence is not None
+    assert report.divergence.time_ns == 9_000_000_000
+    assert report.divergence.cause.kind == "input"
+
+
+def test_a_late_step_that_is_no_function_of_the_state_is_noticed(late: str, tmp_path: Path) -> None:
+    """Between the last common hash and the end, where only running again can tell."""
+    a = record_late(tmp_path / "a.world", late, 9.5)
+    b = record_late(tmp_path / "b.world", late, 9.9, odd=450)
+    report = diff(a, b, build_b=import_entry(late))
+    assert report.divergence is not None
+    assert not report.divergence.reproduced
+    assert (report.divergence.same_ns, report.divergence.time_ns) == (8 * 10**9, 9_880_000_000)
+    assert report.divergence.parts == ("scripts/counting",)
+    assert "differs between 8 s and 9.88 s, in callback counting.on_update" in str(report)
+
+
+def test_what_cannot_be_run_again_is_not_called_the_same(late: str, tmp_path: Path) -> None:
+    """Identical as far as the logs agree, and no further."""
+    a = record_late(tmp_path / "a.world", late, 9.5)
+    b = record_late(tmp_path / "b.world", late, 9.9, odd=450)
+
+    def gone() -> Scene:
+        raise LogBuildError("the yard is no more")
+
+    report = diff(a, b, build_a=gone)
+    assert report.identical
+    assert report.common_ns == 8 * 10**9
+    assert any("nothing is known of what comes after 8 s" in note for note in report.notes)
+
+    source = tmp_path / "late_of_a_test.py"
+    source.write_text(LATE.replace("+= 1.0", "+= 2.0"))
+    done = mainspring_diff(a, b)
+    assert "identical up to 8 s" in done
+    assert "the code that is there now does something else than was recorded" in done
+
+
+def mainspring_diff(a: Path, b: Path) -> str:
+    """What `mainspring diff` says in a process of its own."""
+    code = "from mainspring.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "diff", str(a), str(b)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr

@@ -6,7 +6,8 @@ the inputs around it. Found in three steps:
 
 1. The logs alone: what was built, the inputs, and the first common hash that differs. That
    leaves the stretch between two hashes.
-2. Both runs again, from the nearest snapshots, side by side: bisected down to one instant.
+2. Both runs again, from the nearest snapshots, side by side: bisected down to one instant. Also
+   what lies after the last common hash, which the logs alone say nothing about.
 3. That instant step by step on both sides, the state encoded after every input and callback.
 
 A run that does not come out as its own log says is not a function of its inputs. Then the
@@ -26,6 +27,7 @@ import numpy as np
 from mainspring.clock import format_ns
 from mainspring.errors import MainspringError
 from mainspring.state import encode
+from mainspring.world.log._diff_hashes import Hashes, every_instant, first_lone
 from mainspring.world.log._diff_report import (
     Cause,
     DiffReport,
@@ -33,13 +35,16 @@ from mainspring.world.log._diff_report import (
     InputDifference,
     Setting,
 )
+from mainspring.world.log._diff_sides import Side
 from mainspring.world.log._fields import FieldDifference, compare_states
 from mainspring.world.log._format import InputGroup, Kind, LoggedInput
-from mainspring.world.log._player import Player
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._replay import Build, build_scene, resumed_changes
-from mainspring.world.log._states import Captured, capture, decode_snapshot, restore
-from mainspring.world.log._trace import Step, steps_behind, trace_instant
+from mainspring.world.log._replay import (
+    Build,
+    build_scene,
+)
+from mainspring.world.log._states import Captured, capture, decode_snapshot
+from mainspring.world.log._trace import Step, steps_behind
 
 __all__ = ["diff"]
 
@@ -62,47 +67,6 @@ def diff(
         return _Diff(left, right, build_a, build_b).run()
 
 
-class _Side:
-    """One of the two runs, to be run again."""
-
-    def __init__(self, reader: LogReader, build: Build | None) -> None:
-        self.reader = reader
-        self.build = build
-        self.scene, self.changes = build_scene(reader, build)
-        self.changes += resumed_changes(reader)
-        self.player = Player(self.scene, reader)
-
-    def again(self) -> _Side:
-        return _Side(self.reader, self.build)
-
-    def restore(self, captured: Captured) -> None:
-        restore(self.scene, captured, self.player._last_seq + 1)
-        self.player.own_waiting = []
-        self.player._seek()
-
-    def to_after(self, time_ns: int) -> Captured:
-        """The state after the instant at `time_ns`, from the nearest snapshot."""
-        self.player.restore_before(time_ns + 1)
-        if self.player.last_instant < time_ns:
-            self.player.run_instant(time_ns)
-        return capture(self.scene)
-
-    def walk(self, until_ns: int) -> Iterator[tuple[int, Captured]]:
-        """Instant by instant, with the state after each, up to and including `until_ns`."""
-        while (at_ns := self.scene.time.next_instant) is not None and at_ns <= until_ns:
-            self.player.run_instant(at_ns)
-            yield at_ns, capture(self.scene)
-
-    def trace(self, time_ns: int) -> list[Step]:
-        """The steps of the instant at `time_ns`, which is the next one."""
-        self.player.advance_to(time_ns)
-        return trace_instant(self.scene, lambda: self.player.run_instant(time_ns))
-
-    def close(self) -> None:
-        self.player.release()
-        self.scene.stop()
-
-
 class _Stretch(msgspec.Struct):
     """What the logs alone say: the same after `same_ns`, different after `differs_ns`."""
 
@@ -123,9 +87,12 @@ class _Diff:
         self.notes: list[str] = []
         #: Where both have begun: after this instant there is something to compare.
         self.begin_ns = -1
+        #: How far both go, and can be compared.
+        self.common_ns = min(left.end_ns(), right.end_ns())
+        #: The last instant with a hash in both logs, when all of them agree.
+        self.agreed_ns = -1
 
     def run(self) -> DiffReport:
-        common_ns = min(self.left.end_ns(), self.right.end_ns())
         divergence = self._at_the_beginning()
         inputs = self._first_input()
         if divergence is None:
@@ -136,8 +103,8 @@ class _Diff:
         return DiffReport(
             str(self.left.path),
             str(self.right.path),
-            divergence is None and (inputs is None or inputs.time_ns >= common_ns),
-            common_ns,
+            divergence is None and (inputs is None or inputs.time_ns >= self.common_ns),
+            self.common_ns,
             divergence,
             inputs,
             tuple(self._settings()),
@@ -209,15 +176,18 @@ class _Diff:
 
     def _stretch(self) -> _Stretch | None:
         """Between the last common hash that is the same and the first that is not."""
-        a, b = _Hashes(self.left), _Hashes(self.right)
+        a, b = Hashes(self.left), Hashes(self.right)
         common, in_a, in_b = np.intersect1d(
             a.times, b.times, assume_unique=True, return_indices=True
         )
         odd = np.flatnonzero(a.hashes[in_a] != b.hashes[in_b])
         first_odd = int(odd[0]) if len(odd) else None
-        exact = _every_instant(self.left) and _every_instant(self.right)
-        lone = _first_lone(a.times, b.times, self.begin_ns) if exact else None
+        exact = every_instant(self.left) and every_instant(self.right)
+        lone = first_lone(a.times, b.times, self.begin_ns) if exact else None
         if first_odd is None and lone is None:
+            self.agreed_ns = int(common[-1]) if len(common) else self.begin_ns
+            if exact:
+                self.agreed_ns = self.common_ns
             return None
         differs_ns = int(common[first_odd]) if first_odd is not None else 2**63 - 1
         if lone is not None and lone < differs_ns:
@@ -233,27 +203,72 @@ class _Diff:
 
     def _later(self, inputs: InputDifference | None) -> Divergence | None:
         stretch = self._stretch()
-        if stretch is None:
+        if stretch is None and self._all_compared():
             return None
         try:
-            a, b = _Side(self.left, self.builds[0]), _Side(self.right, self.builds[1])
+            a, b = Side(self.left, self.builds[0]), Side(self.right, self.builds[1])
         except MainspringError as error:
-            self.notes.append(f"the runs cannot be run again: {error.message}")
-            return self._from_the_logs(stretch)
+            return self._without_running(stretch, error)
         self.notes += [
             f"{side}: {change}" for side, s in (("a", a), ("b", b)) for change in s.changes
         ]
         try:
+            if stretch is None:
+                return self._rest(a, b, inputs)
             return self._narrow(a, b, stretch, inputs)
         except MainspringError as error:
-            self.notes.append(f"the runs cannot be run again: {error.message}")
-            return self._from_the_logs(stretch)
+            return self._without_running(stretch, error)
         finally:
             a.close()
             b.close()
 
+    def _without_running(
+        self, stretch: _Stretch | None, error: MainspringError
+    ) -> Divergence | None:
+        self.notes.append(f"the runs cannot be run again: {error.message}")
+        if stretch is not None:
+            return self._from_the_logs(stretch)
+        self._no_further("they have no hash in common after it")
+        return None
+
+    def _no_further(self, why: str) -> None:
+        """What comes after the last common hash stays uncompared."""
+        self.common_ns = max(self.agreed_ns, 0)
+        self.notes.append(
+            f"nothing is known of what comes after {format_ns(self.common_ns)}: {why}"
+        )
+
+    def _all_compared(self) -> bool:
+        """Whether the shorter run has no instant after the last common hash."""
+        if self.agreed_ns >= self.common_ns - 1:
+            return True
+        for reader in (self.left, self.right):
+            end, last = reader.last(Kind.END), reader.last(Kind.SNAPSHOT)
+            if end is None or end.number != reader.head[0] or last is None:
+                continue  # only a run that ended well noted its state after its last instant
+            if reader.end_ns() == self.common_ns and last.last_ns <= self.agreed_ns:
+                return True
+        return False
+
+    def _rest(self, a: Side, b: Side, inputs: InputDifference | None) -> Divergence | None:
+        """What lies in both runs after their last common hash: run again, and compared."""
+        start = self.agreed_ns
+        stretch = _Stretch(start, self.common_ns - 1)
+        if a.to_after(start) != b.to_after(start):
+            return self._narrow(a, b, stretch, inputs)
+        found = [side.leaves_its_log(start, self.common_ns) for side in (a, b)]
+        odd = [mismatch for mismatch in found if mismatch is not None]
+        if not odd:
+            ends = [side.to_after(self.common_ns - 1) for side in (a, b)]
+            return None if ends[0] == ends[1] else self._narrow(a, b, stretch, inputs)
+        if a.changes or b.changes:
+            self._no_further("the code that is there now does something else than was recorded")
+            return None
+        first = min(odd, key=lambda mismatch: mismatch.time_ns)
+        return self._contradicts(a, b, _Stretch(start, first.time_ns, first.parts))
+
     def _narrow(
-        self, a: _Side, b: _Side, stretch: _Stretch, inputs: InputDifference | None
+        self, a: Side, b: Side, stretch: _Stretch, inputs: InputDifference | None
     ) -> Divergence:
         start = stretch.same_ns
         state_a, state_b = a.to_after(start), b.to_after(start)
@@ -292,8 +307,8 @@ class _Diff:
 
     def _step(
         self,
-        a: _Side,
-        b: _Side,
+        a: Side,
+        b: Side,
         before: Captured,
         at_ns: int,
         stretch: _Stretch,
@@ -321,7 +336,9 @@ class _Diff:
                 after_a, after_b = ends
             fields = compare_states(a.scene, after_a, after_b)
         parts = _odd_parts(after_a, after_b)
-        if inputs is not None and inputs.time_ns == at_ns and one.kind not in ("callback", "node"):
+        # An input that only one side has meets a callback on the other.
+        of_inputs = not {one.kind, other.kind} <= {"callback", "node"}
+        if inputs is not None and inputs.time_ns == at_ns and of_inputs:
             cause = Cause(
                 "input", f"inputs that differ ({_names(inputs)})", step_a=str(one), step_b=str(other),
                 parts=parts,
@@ -342,7 +359,7 @@ class _Diff:
             at_ns, stretch.same_ns, True, True, cause, parts, fields, *self._around(at_ns),
         )  # fmt: skip
 
-    def _agrees(self, side: _Side, at_ns: int, steps: list[Step], stretch: _Stretch) -> bool:
+    def _agrees(self, side: Side, at_ns: int, steps: list[Step], stretch: _Stretch) -> bool:
         """Whether a side that was run again is the run its log has: by the hash at this instant,
         or else by the next one that is known to differ."""
         logged = side.reader.hash_at(at_ns)
@@ -356,7 +373,7 @@ class _Diff:
 
     # ------------------------------------------------------------------ when it does not repeat
 
-    def _contradicts(self, a: _Side, b: _Side, stretch: _Stretch) -> Divergence:
+    def _contradicts(self, a: Side, b: Side, stretch: _Stretch) -> Divergence:
         """A side does not come out as its own log says: find the step that varies, if one does."""
         self.notes.append(
             "running it again does not give what the log says: something there is no function of "
@@ -379,7 +396,7 @@ class _Diff:
             *self._around(at_ns),
         )  # fmt: skip
 
-    def _varying(self, side: _Side, stretch: _Stretch) -> tuple[int, Step, Step, Any] | None:
+    def _varying(self, side: Side, stretch: _Stretch) -> tuple[int, Step, Step, Any] | None:
         """The first step that gives other values when the same instant is run again."""
         start = stretch.same_ns
         for _ in range(_TRIES):
@@ -405,7 +422,7 @@ class _Diff:
                 twin.close()
         return None
 
-    def _from_the_logs(self, stretch: _Stretch, side: _Side | None = None) -> Divergence:
+    def _from_the_logs(self, stretch: _Stretch, side: Side | None = None) -> Divergence:
         """What the logs alone can say: the parts, and what belongs to them and ran there."""
         at_ns, parts = stretch.differs_ns, stretch.parts
         cause = Cause("unknown", ", ".join(parts) or "the scene", parts=parts)
@@ -426,49 +443,6 @@ class _Diff:
     def _around(self, at_ns: int) -> tuple[tuple[InputGroup, ...], tuple[InputGroup, ...]]:
         """The last few groups of inputs up to an instant, on either side."""
         return _last_groups(self.left, at_ns), _last_groups(self.right, at_ns)
-
-
-class _Hashes:
-    """All hashes of a log, in columns."""
-
-    def __init__(self, reader: LogReader) -> None:
-        chunks = list(reader.hashes())
-        self.times = _joined([c.times_ns for c in chunks], np.dtype("<i8"))
-        # As two integers each: comparing a million of them is one instruction a word.
-        self.hashes = _joined([c.hashes.view("<c16") for c in chunks], np.dtype("<c16")).view("V16")
-        self._chunks = chunks
-        self._ends = np.cumsum([len(c.times_ns) for c in chunks])
-
-    def part_row(self, index: int) -> dict[str, int]:
-        chunk = int(np.searchsorted(self._ends, index, side="right"))
-        row = index - (int(self._ends[chunk - 1]) if chunk else 0)
-        found = self._chunks[chunk]
-        return dict(zip(found.names, found.parts[row].tolist(), strict=True))
-
-    def odd_parts(self, index: int, other: _Hashes, other_index: int) -> tuple[str, ...]:
-        a, b = self.part_row(index), other.part_row(other_index)
-        return tuple(n for n in [*a, *(m for m in b if m not in a)] if a.get(n) != b.get(n))
-
-
-def _joined(columns: list[Any], dtype: np.dtype[Any]) -> Any:
-    return np.concatenate(columns) if columns else np.empty(0, dtype)
-
-
-def _every_instant(reader: LogReader) -> bool:
-    """Whether the log has a hash for each of its instants, in all of its lives."""
-    begun = reader.content(reader.record(0))
-    resumed = (reader.content(record) for record in reader.of_kind(Kind.RESUMED))
-    return all(life.get("hash_every") == "instant" for life in (begun, *resumed))
-
-
-def _first_lone(times_a: Any, times_b: Any, begin_ns: int) -> int | None:
-    """The first instant after `begin_ns` that only one of two logs with a hash an instant has."""
-    times_a, times_b = times_a[times_a > begin_ns], times_b[times_b > begin_ns]
-    if not len(times_a) or not len(times_b):
-        return None
-    end = min(int(times_a[-1]), int(times_b[-1]))
-    lone = np.setxor1d(times_a[times_a <= end], times_b[times_b <= end], assume_unique=True)
-    return int(lone[0]) if len(lone) else None
 
 
 def _first_odd_step(steps_a: list[Step], steps_b: list[Step]) -> tuple[Step, Step, bool] | None:

@@ -56,6 +56,8 @@ class Cause(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.kind == "callback":
             return f"callback {self.name} (runner {self.runner}, phase {self.phase})"
+        if self.kind == "unknown":
+            return f"{self.name}, by what is not known"
         if self.kind in ("build", "order") or (self.kind == "input" and self.seq is None):
             return self.name
         return f"{self.kind} {self.name}"

@@ -174,6 +174,11 @@ class HashChecker:
                 if after_ns < at_ns <= last_ns:
                     yield at_ns, chunk.hashes[i].tobytes(), chunk.names, chunk.parts[i].tolist()
 
+    @property
+    def next_ns(self) -> int | None:
+        """The instant of the hash that is compared next."""
+        return None if self._next is None else self._next[0]
+
     def _schedule(self) -> None:
         if self._next is not None and self.mismatch is None:
             self._scene.time.observers.once_after(self._next[0], self.check)
