@@ -696,3 +696,72 @@ def test_a_changed_asset_is_read_before_anybody_hears_of_it(tmp_path: Path) -> N
     reloader.on_change([Change(tmp_path / "elsewhere", ChangeKind.ADDED)])
     assert reloader._job is None
     reloader.close()
+
+
+IN_PACKAGE = """
+from mainspring import Script
+from . import reload_gear
+
+class Wheel(Script):
+    def __init__(self):
+        self.angle = 0
+    def on_update(self, ts):
+        self.angle += reload_gear.RATIO
+"""
+
+
+@pytest.mark.parametrize("left_as", ["broken", "gone", "something else"])
+def test_a_replay_needs_none_of_the_files(left_as: str, bench: Workbench, tmp_path: Path) -> None:
+    """What a script imports when it is reloaded, and no code before it did, is in the log too."""
+    from mainspring.scene import load_scene
+
+    package = bench.folder / "reload_robot"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    bench.names += ["reload_robot", "reload_robot.wheel", "reload_robot.reload_gear"]
+    bench.names += ["reload_new", "reload_newer"]
+    (package / "reload_gear.py").write_text("RATIO = 2\n")
+    (package / "wheel.py").write_text(IN_PACKAGE)
+    path = tmp_path / "main.toml"
+    path.write_text(
+        SETTINGS
+        + f"""
+[[subsystem]]
+type = "mainspring.project:HotReload"
+args = {{ scripts = ["{bench.folder}"] }}
+
+[[script]]
+type = "reload_arm:Arm"
+name = "arm"
+
+[[script]]
+type = "reload_robot.wheel:Wheel"
+name = "wheel"
+"""
+    )
+    scene = load_scene(path)
+    hot: Any = next(iter(scene.subsystems.values()))
+    with record(scene, tmp_path / "run.world", hash_every="instant", durability="none"):
+        scene.advance(seconds=0.2)
+        bench.write("from reload_newer import GAIN", "reload_new")
+        bench.write("GAIN = 1000", "reload_newer")
+        bench.write(
+            SECOND.replace("= 10", "= reload_new.GAIN").replace("\nf", "\nimport reload_new\nf", 1)
+        )
+        (package / "reload_gear.py").write_text("RATIO = 300\n")
+        hot.scripts.reload()
+        scene.advance(seconds=0.2)
+        assert not hot.scripts.errors
+    scene.stop()
+    arm: Any = scene.scripts["arm"]
+    wheel: Any = scene.scripts["wheel"]
+    assert arm.speed >= 1000
+    assert wheel.angle > 300
+    bench.forget()
+    for file in bench.folder.rglob("*.py"):
+        if left_as == "gone":
+            file.unlink()
+        else:
+            file.write_text("def broken(:" if left_as == "broken" else "GAIN = RATIO = 5\n")
+    report = replay(tmp_path / "run.world")
+    assert report.identical, str(report)

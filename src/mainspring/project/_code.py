@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -13,7 +15,15 @@ import msgspec
 
 from mainspring.project.errors import ReloadError
 
-__all__ = ["ModuleSource", "dependents", "modules_below", "run_sources"]
+__all__ = [
+    "ModuleSource",
+    "dependents",
+    "in_order",
+    "install",
+    "modules_below",
+    "newly_imported",
+    "run_sources",
+]
 
 
 class ModuleSource(msgspec.Struct, frozen=True):
@@ -22,6 +32,11 @@ class ModuleSource(msgspec.Struct, frozen=True):
     module: str
     path: str
     source: str
+
+    @property
+    def is_package(self) -> bool:
+        """Whether other modules lie in it."""
+        return Path(self.path).name == "__init__.py"
 
 
 def run_sources(sources: Sequence[ModuleSource]) -> dict[str, ModuleType]:
@@ -34,19 +49,35 @@ def run_sources(sources: Sequence[ModuleSource]) -> dict[str, ModuleType]:
     try:
         for each in sources:
             made[each.module] = _run_source(each)
+            install({each.module: made[each.module]})
     except BaseException:
-        for name, module in before.items():
-            if module is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module
+        install(before)
         raise
     return made
+
+
+def install(modules: Mapping[str, ModuleType | None]) -> None:
+    """Let `import` give these modules, and their packages too; None takes one away."""
+    for name, module in modules.items():
+        package, _, child = name.rpartition(".")
+        parent = sys.modules.get(package)
+        if module is None:
+            sys.modules.pop(name, None)
+            if parent is not None:
+                vars(parent).pop(child, None)
+        else:
+            sys.modules[name] = module
+            if parent is not None:
+                setattr(parent, child, module)
 
 
 def _run_source(each: ModuleSource) -> ModuleType:
     module = ModuleType(each.module)
     module.__file__ = each.path
+    module.__spec__ = ModuleSpec(each.module, None, origin=each.path, is_package=each.is_package)
+    module.__package__ = module.__spec__.parent
+    if each.is_package:
+        module.__path__ = [str(Path(each.path).parent)]
     # Tracebacks quote this text, not what the file holds by then; a module's own loader is asked
     # for nothing.
     lines = each.source.splitlines(keepends=True)
@@ -109,3 +140,88 @@ def _uses(name: str, used: set[str]) -> bool:
         elif getattr(value, "__module__", None) in used:
             return True
     return False
+
+
+def newly_imported(
+    sources: Iterable[ModuleSource], folders: Sequence[Path]
+) -> dict[str, ModuleSource]:
+    """The modules below the folders that these sources, or what they import, import for the first
+    time: they are part of the change, whatever their files say later."""
+    found: dict[str, ModuleSource] = {}
+    waiting = list(sources)
+    while waiting:
+        each = waiting.pop(0)
+        roots = dict.fromkeys([_root_of(each), *folders])
+        for name in _imported_names(each):
+            if name in sys.modules or name in found:
+                continue
+            new = next((s for root in roots if (s := _read_module(name, root, folders))), None)
+            if new is not None:
+                found[name] = new
+                waiting.append(new)
+    return found
+
+
+def _root_of(each: ModuleSource) -> Path:
+    """The folder from which its name leads to its file."""
+    levels = each.module.count(".") + (1 if each.is_package else 0)
+    return Path(each.path).parents[levels]
+
+
+def _read_module(name: str, root: Path, folders: Sequence[Path]) -> ModuleSource | None:
+    stem = root.joinpath(*name.split("."))
+    for path in (stem / "__init__.py", stem.with_name(f"{stem.name}.py")):
+        if path.is_file() and any(path.resolve().is_relative_to(folder) for folder in folders):
+            try:
+                return ModuleSource(name, str(path), path.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError):
+                return None  # the import itself says what is wrong with it
+    return None
+
+
+def _imported_names(each: ModuleSource) -> list[str]:
+    """Every module that the text may import, by its full name, packages before what is in them."""
+    try:
+        tree = ast.parse(each.source)
+    except (SyntaxError, ValueError, RecursionError):
+        return []  # it does not run either
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(each, node)
+            wanted = [base, *(f"{base}.{alias.name}" for alias in node.names)] if base else []
+        else:
+            continue
+        for name in wanted:
+            parts = name.split(".")
+            names.update(dict.fromkeys(".".join(parts[: n + 1]) for n in range(len(parts))))
+    return list(names)
+
+
+def _absolute(each: ModuleSource, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = each.module.split(".") if each.is_package else each.module.split(".")[:-1]
+    kept = package[: len(package) - node.level + 1]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def in_order(sources: Mapping[str, ModuleSource]) -> list[ModuleSource]:
+    """The sources with what they import before them; else, and in a circle, as they are given."""
+    ordered: dict[str, ModuleSource] = {}
+    begun: set[str] = set()
+
+    def add(name: str) -> None:
+        if name in begun:
+            return
+        begun.add(name)
+        for used in _imported_names(sources[name]):
+            if used in sources:
+                add(used)
+        ordered[name] = sources[name]
+
+    for name in sources:
+        add(name)
+    return list(ordered.values())

@@ -24,7 +24,16 @@ from typing import Any
 import msgspec
 
 from mainspring.clock import Input, Registration
-from mainspring.project._code import ModuleSource, dependents, modules_below, place_of, run_sources
+from mainspring.project._code import (
+    ModuleSource,
+    dependents,
+    in_order,
+    install,
+    modules_below,
+    newly_imported,
+    place_of,
+    run_sources,
+)
 from mainspring.project.errors import ReloadError
 from mainspring.scene import Scene, Script
 from mainspring.threads import Change, ChangeKind, FileWatcher, assert_owner
@@ -119,7 +128,9 @@ class ScriptReloader:
         if not changed:
             return None
         affected = [n for n in dependents(changed, list(running)) if n in texts]
-        payload = [msgspec.to_builtins(texts[n] if n in changed else running[n]) for n in affected]
+        sources = {n: texts[n] if n in changed else running[n] for n in affected}
+        sources |= newly_imported(sources.values(), self.folders)
+        payload = [msgspec.to_builtins(each) for each in in_order(sources)]
         return self.scene.inbox.put(INPUT_KIND, {"modules": payload}, source="reloader")
 
     def save(self) -> list[dict[str, str]]:
@@ -127,6 +138,10 @@ class ScriptReloader:
         if not self.scene.started:
             self._remember(self._sources)
         return [msgspec.to_builtins(source) for source in self._sources.values()]
+
+    def sources(self) -> list[dict[str, str]]:
+        """The same, for a log to build the scene with when the files say something else."""
+        return self.save()
 
     def restore(self, state: list[dict[str, str]]) -> None:
         """Let the code run that ran when `state` was saved."""
@@ -151,7 +166,7 @@ class ScriptReloader:
             made = run_sources(sources)
             fresh, dropped, swapped = self._swap(made)
         except ReloadError as error:
-            _put_back(before)
+            install(before)
             self._fail(error)
             return
         self._sources.update((source.module, source) for source in sources)
@@ -290,14 +305,6 @@ def _fresh(script: Script, new: type[Script]) -> Script:
     except TypeError:
         return new.__new__(new)
     return new()
-
-
-def _put_back(before: dict[str, ModuleType | None]) -> None:
-    for name, module in before.items():
-        if module is None:
-            sys.modules.pop(name, None)
-        else:
-            sys.modules[name] = module
 
 
 def _tell(done: Reload) -> None:

@@ -30,6 +30,7 @@ from mainspring.errors import MainspringError
 from mainspring.scene import Scene, load_scene
 from mainspring.scene._entry import import_entry
 from mainspring.world.log._errors import LogBuildError, RunRecordingError
+from mainspring.world.log._recorded_code import recorded_modules
 
 __all__ = ["Entry", "Recipe", "machine", "versions"]
 
@@ -54,6 +55,8 @@ class Recipe(msgspec.Struct, frozen=True):
     """SHA-256 of the settings file or of the entry point's source file."""
     code: dict[str, str] = {}
     """SHA-256 of the source of every module the scene's own code comes from."""
+    sources: list[dict[str, str]] = []
+    """The text of the modules that may change while the scene runs, as it was at the beginning."""
 
     @classmethod
     def of(
@@ -64,11 +67,11 @@ class Recipe(msgspec.Struct, frozen=True):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Recipe:
         """The recipe for `scene`, which `entry(*args, **kwargs)` has built."""
-        code = code_digests(scene)
+        code, sources = code_digests(scene), _sources(scene)
         if entry is None:
             source = getattr(scene, "source", None)
             if source is None:
-                return cls("none", code=code)
+                return cls("none", code=code, sources=sources)
             entry = Path(source)
         keywords = dict(kwargs or {})
         _check_arguments(args, keywords)
@@ -90,6 +93,7 @@ class Recipe(msgspec.Struct, frozen=True):
                 kwargs=keywords,
                 digest=_file_digest(file) if file else "",
                 code=code,
+                sources=sources,
             )
         file = Path(entry).resolve()
         try:
@@ -100,15 +104,23 @@ class Recipe(msgspec.Struct, frozen=True):
                 f"the scene file {entry} cannot be read: {error}",
                 hint='give entry="settings.toml" or entry="module:function"',
             ) from error
-        return cls("file", str(file), text, digest=hashlib.sha256(data).hexdigest(), code=code)
+        return cls(
+            "file",
+            str(file),
+            text,
+            digest=hashlib.sha256(data).hexdigest(),
+            code=code,
+            sources=sources,
+        )
 
     def build(self) -> Any:
         """The scene, built the way it was."""
         try:
-            if self.kind == "file":
-                return self._from_file()
-            if self.kind == "entry":
-                return self._from_entry()
+            with recorded_modules(self.sources):
+                if self.kind == "file":
+                    return self._from_file()
+                if self.kind == "entry":
+                    return self._from_entry()
         except MainspringError:
             raise
         except Exception as error:
@@ -164,6 +176,11 @@ class Recipe(msgspec.Struct, frozen=True):
         if self.kind == "file":
             return self.path
         return self.entry if self.kind == "entry" else "nothing the log knows"
+
+
+def _sources(scene: Any) -> list[dict[str, str]]:
+    parts = getattr(scene, "parts", {}).values()
+    return [each for part in parts if hasattr(part, "sources") for each in part.sources()]
 
 
 def code_digests(scene: Any) -> dict[str, str]:
