@@ -197,5 +197,36 @@ def test_a_cancelled_command_leaves_nothing(run: Run, tmp_path: Path, number: in
         check=False,
         timeout=60,
     )
-    assert done.returncode != 0
+    assert done.returncode == 130
+    assert done.stderr == "cancelled: import cell.zip as other\n"
     assert tree(tmp_path) == before
+
+
+def test_a_command_that_is_cancelled_too_late_says_so(run: Run, tmp_path: Path) -> None:
+    """The signal comes right after the copy became the project."""
+    assert run("new", "cell").returncode == 0
+    code = (
+        "import os, signal, threading\n"
+        "from mainspring.threads._stop import StopSource\n"
+        "rename, request_stop, heard = os.rename, StopSource.request_stop, threading.Event()\n"
+        "def renamed(*names):\n"
+        "    rename(*names)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    heard.wait()\n"
+        "def listen(self):\n"
+        "    asked = request_stop(self)\n"
+        "    heard.set()\n"
+        "    return asked\n"
+        "os.rename, StopSource.request_stop = renamed, listen\n" + CODE
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "save-as", "cell", "other"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 130
+    assert done.stderr == "too late to cancel, it is done: save cell as other\n"
+    assert run("export", "other").returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from mainspring.project import (
     VaultPutJob,
     sweep,
 )
-from mainspring.threads import Job, JobCancelledError
+from mainspring.threads import Job, JobCancelledError, active_jobs
 
 from .conftest import Disk, Stops, finish, in_a_process_that_dies, tree
 
@@ -167,6 +168,37 @@ def test_cancelling_leaves_nothing(
     stops.stop_at(0)
     job.take_result()
     assert tree(folder) != before
+
+
+@pytest.mark.parametrize("start", JOBS)
+def test_waiting_for_the_disk_can_be_cancelled(
+    start: Start, project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes long comes before the point of no return, and none of it is left to main."""
+    fsync = os.fsync
+    waits: list[bool] = []
+    mine: list[int] = []
+
+    def names() -> set[str]:
+        return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+
+    def watched(handle: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            mine.append(handle)
+        elif names() == before:
+            (job,) = active_jobs()
+            waits.append(job.cancellable)
+        fsync(handle)
+
+    before = names()
+    monkeypatch.setattr(os, "fsync", watched)
+    job = start(project, folder)
+    job.join()
+    assert waits
+    assert all(waits), "waited for the disk when it could not be cancelled any more"
+    assert not mine
+    job.take_result()
+    assert len(mine) <= 4, "only the renames of two assets, and the list"
 
 
 @pytest.mark.parametrize("start", ALL_JOBS)

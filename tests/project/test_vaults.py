@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -218,3 +219,36 @@ def test_a_template_from_a_vault(vault: Vault, project: Project, tmp_path: Path)
         finish(CreateProjectFromTemplateJob.start(tmp_path / "b", template="nothing", vault=vault))
     assert not (tmp_path / "b").exists()
     assert vault.guard.current is None
+
+
+def test_a_plain_name_is_a_packages_whatever_lies_here(
+    vault: Vault, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the same command would make another project from another folder."""
+    archive = finish(ExportProjectJob.start(project, tmp_path / "cell.zip"))
+    finish(VaultPutJob.start(vault, archive, "cell", "2.0", kind="project"))
+    assert project.root == tmp_path / "cell"
+    (project.root / "scripts" / "later.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for template, later in (("cell", False), ("./cell", True), (Path("cell"), True)):
+        made = finish(
+            CreateProjectFromTemplateJob.start(tmp_path / "made", template=template, vault=vault)
+        )
+        assert (made / "scripts" / "later.py").exists() == later
+        shutil.rmtree(made)
+    with pytest.raises(VaultError, match=r"has no 'cell\.zip'") as caught:
+        finish(CreateProjectFromTemplateJob.start("made", template="cell.zip", vault=vault))
+    assert "./cell.zip" in str(caught.value.__notes__)
+    with pytest.raises(VaultError, match="is no package"):
+        CreateProjectFromTemplateJob.start("made", template="a b", vault=vault)
+
+
+def test_locks_are_plain_files(project: Project, tmp_path: Path) -> None:
+    """Not made to be run, and open to a group where that is how files are made."""
+    archive = finish(ExportProjectJob.start(project, tmp_path / "cell.zip"))
+    finish(VaultPutJob.start(Vault(tmp_path / "shared"), archive, "cell", "1"))
+    with project.assets.writing():
+        pass
+    locks = sorted(tmp_path.rglob("*.lock"))
+    assert [lock.name for lock in locks] == ["registry.lock", "index.lock"]
+    assert [lock.stat().st_mode & 0o111 for lock in locks] == [0, 0]

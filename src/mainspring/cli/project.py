@@ -52,7 +52,8 @@ def register(app: typer.Typer) -> None:
 def new(
     path: Annotated[Path, typer.Argument(help="The folder to make.")],
     template: Annotated[
-        str, typer.Option(help="empty, first_scene, a project, an archive, or a vault's package.")
+        str,
+        typer.Option(help="empty, first_scene, a project, an archive; with --vault, a package."),
     ] = "first_scene",
     name: NameOption = None,
     vault: VaultOption = "",
@@ -245,8 +246,17 @@ def _run(start: Callable[[], Job[T]]) -> T:
     from mainspring.threads import record_main_thread, run_in_terminal, terminable
 
     record_main_thread()
+    job = None
     with terminable(), disk_errors():
-        return run_in_terminal(start())
+        try:
+            job = start()
+            return run_in_terminal(job)
+        except KeyboardInterrupt:
+            if job is not None:
+                late = job.is_done() and job.failure is None
+                said = "too late to cancel, it is done" if late else "cancelled"
+                typer.echo(f"{said}: {job.title}", err=True)
+            raise
 
 
 @contextmanager

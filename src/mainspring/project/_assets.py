@@ -148,7 +148,8 @@ class AssetRegistry:
         if self._writing:
             raise RegistryError("this registry is being written by the block around this one")
         self.folder.mkdir(exist_ok=True)
-        handle = os.open(self.folder / "registry.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        lock = self.folder / "registry.lock"
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             locked = try_lock(handle)
             if locked is None:
@@ -267,6 +268,7 @@ class ImportAssetsJob(Job[list[Asset]]):
             staged = StagedFolder(self.registry.folder / name)
             try:
                 asset = _copy_in(name, parsed, staged.path, stop)
+                staged.sync(stop)  # here, for the main thread has no time for it
             except BaseException:
                 staged.discard()
                 raise

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from mainspring.project.errors import ProjectError
+from mainspring.threads import StopToken
 
 __all__ = [
     "CHUNK_BYTES",
@@ -61,7 +62,7 @@ class _Staged:
                 hint="make the folder first",
             )
         sweep(destination.parent)
-        self._ended = False
+        self._ended = self._synced = False
         while True:
             self.path = destination.parent / f".{destination.name}.{secrets.token_hex(4)}{_SUFFIX}"
             handle = self._make()
@@ -81,6 +82,15 @@ class _Staged:
 
     def _remove(self) -> None:
         """Take what is prepared away, and give its handle back."""
+        raise NotImplementedError
+
+    def sync(self, stop: StopToken | None = None) -> None:
+        """All that was prepared reaches the disk, which takes long and can still be stopped."""
+        if not self._synced:
+            self._sync(stop)
+            self._synced = True
+
+    def _sync(self, stop: StopToken | None) -> None:
         raise NotImplementedError
 
     def discard(self) -> None:
@@ -112,10 +122,15 @@ class StagedFile(_Staged):
     def __enter__(self) -> StagedFile:
         return self
 
-    def publish(self, *, replace: bool = False) -> None:
-        """It becomes the destination, in one step."""
+    def _sync(self, stop: StopToken | None) -> None:
         self.file.flush()
         os.fsync(self.file.fileno())
+
+    def publish(self, stop: StopToken | None = None, *, replace: bool = False) -> None:
+        """It becomes the destination, in one step: the point of no return."""
+        self.sync(stop)
+        if stop is not None:
+            stop.commit()
         if replace:
             os.replace(self.path, self.destination)
         else:
@@ -158,12 +173,19 @@ class StagedFolder(_Staged):
     def __enter__(self) -> StagedFolder:
         return self
 
-    def publish(self) -> None:
-        """It becomes the destination, in one step, after all of it reached the disk."""
+    def _sync(self, stop: StopToken | None) -> None:
         for folder, _, names in os.walk(self.path):
             for name in names:
-                _sync(os.path.join(folder, name), os.O_RDONLY)
-            _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+                if stop is not None:
+                    stop.checkpoint()
+                _sync_path(os.path.join(folder, name), os.O_RDONLY)
+            _sync_path(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+    def publish(self, stop: StopToken | None = None) -> None:
+        """It becomes the destination, in one step: the point of no return."""
+        self.sync(stop)
+        if stop is not None:
+            stop.commit()
         self._check_free()
         os.rename(self.path, self.destination)
         self._ended = True
@@ -222,7 +244,7 @@ def try_lock(handle: int, *, wait: bool = False) -> bool | None:
 def lock_file(path: Path) -> Iterator[int]:
     """While the block runs nobody else is inside such a block, in any process; the open file."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             try_lock(handle, wait=True)
             try:
@@ -239,10 +261,10 @@ def lock_file(path: Path) -> Iterator[int]:
 
 def sync_folder(folder: Path) -> None:
     """What was renamed in `folder` survives a power cut."""
-    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync_path(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def _sync(path: str | Path, flags: int) -> None:
+def _sync_path(path: str | Path, flags: int) -> None:
     handle = os.open(path, flags)
     try:
         os.fsync(handle)

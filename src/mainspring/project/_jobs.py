@@ -24,8 +24,8 @@ from mainspring.project._project import (
     patch_settings,
 )
 from mainspring.project._templates import template_folder
-from mainspring.project._vault import Vault, fetch_into
-from mainspring.project.errors import ProjectError
+from mainspring.project._vault import Vault, fetch_into, parse_wanted
+from mainspring.project.errors import ProjectError, VaultError
 from mainspring.threads import Job, Progress, StopToken
 
 __all__ = [
@@ -73,8 +73,8 @@ class ExportProjectJob(Job[Path]):
     def run(self, stop: StopToken, progress: Progress) -> Path:
         with StagedFile(self.destination) as staged:
             pack(self.root, self.selection, staged.file, stop, progress)
-            stop.commit()
-            staged.publish(replace=self.overwrite)
+            progress.set("writing to the disk")
+            staged.publish(stop, replace=self.overwrite)
         progress.set("done", 1.0)
         return self.destination
 
@@ -105,7 +105,7 @@ class ImportProjectJob(Job[Path]):
     def run(self, stop: StopToken, progress: Progress) -> Path:
         with StagedFolder(self.destination) as staged:
             unpack(self.archive, staged.path, stop, progress, self.limits)
-            _settle(staged, self.name, stop)
+            _settle(staged, self.name, stop, progress)
         progress.set("done", 1.0)
         return self.destination
 
@@ -137,14 +137,15 @@ class SaveProjectAsJob(Job[Path]):
     def run(self, stop: StopToken, progress: Progress) -> Path:
         with StagedFolder(self.destination) as staged:
             copy_tree(self.root, self.selection, staged.path, stop, progress)
-            _settle(staged, self.name, stop)
+            _settle(staged, self.name, stop, progress)
         progress.set("done", 1.0)
         return self.destination
 
 
 class CreateProjectFromTemplateJob(Job[Path]):
     """Makes a project of a template: one that comes along, a project's folder or archive, or,
-    with a vault, a package of it."""
+    with a vault, a package of it. With a vault a plain name is a package's, and `./name` is what
+    lies here."""
 
     def __init__(
         self,
@@ -162,8 +163,10 @@ class CreateProjectFromTemplateJob(Job[Path]):
         self.template = template
         super().__init__(f"create {self.name} from {template}")
         check_free(self.destination)
-        self.source = template_folder(template, allow_missing=vault is not None)
-        if self.source is not None and self.source.is_file():
+        self.source = template_folder(template, in_vault=vault is not None)
+        if self.source is None:
+            parse_wanted(str(template))
+        elif self.source.is_file():
             read_settings(self.source, self.limits)
 
     def run(self, stop: StopToken, progress: Progress) -> Path:
@@ -175,7 +178,7 @@ class CreateProjectFromTemplateJob(Job[Path]):
                 unpack(self.source, staged.path, stop, progress, self.limits)
             else:
                 copy_tree(self.source, Selection(), staged.path, stop, progress)
-            _settle(staged, self.name, stop)
+            _settle(staged, self.name, stop, progress)
         progress.set("done", 1.0)
         return self.destination
 
@@ -185,12 +188,17 @@ class CreateProjectFromTemplateJob(Job[Path]):
         # Fetched into the staging folder, so that whatever happens it goes when that goes.
         package = staged.path / ".package"
         with vault.heavy_operation(f"fetch {self.template}"):
-            fetch_into(vault, str(self.template), package, stop, progress.part(0.0, 0.5))
+            try:
+                fetch_into(vault, str(self.template), package, stop, progress.part(0.0, 0.5))
+            except VaultError as error:
+                if os.path.lexists(self.template):
+                    error.add_note(f"what lies here is meant by ./{self.template}")
+                raise
         unpack(package, staged.path, stop, progress.part(0.5, 1.0), self.limits)
         package.unlink()
 
 
-def _settle(staged: StagedFolder, name: str, stop: StopToken) -> None:
+def _settle(staged: StagedFolder, name: str, stop: StopToken, progress: Progress) -> None:
     """The copy gets its own identity and what a project has, then becomes the destination."""
     settings = staged.path / SETTINGS_FILE
     text = decode_settings(settings.read_bytes(), SETTINGS_FILE)
@@ -199,5 +207,5 @@ def _settle(staged: StagedFolder, name: str, stop: StopToken) -> None:
     write_atomically(settings, patch_settings(text, identity).encode())
     for folder in FOLDERS:
         (staged.path / folder).mkdir(exist_ok=True)
-    stop.commit()
-    staged.publish()
+    progress.set("writing to the disk")
+    staged.publish(stop)

@@ -18,21 +18,19 @@ TEMPLATES: dict[str, str] = {
 }
 
 
-def template_folder(
-    template: str | os.PathLike[str], *, allow_missing: bool = False
-) -> Path | None:
+def template_folder(template: str | os.PathLike[str], *, in_vault: bool = False) -> Path | None:
     """Where the template is: one that comes along, by name, or a project's folder or archive.
 
-    With `allow_missing`, None for a name that is neither: it may be a package of a vault.
+    With `in_vault`, None for any other plain name: it is a package's, whatever lies here under it.
     """
     name = os.fspath(template)
     if name in TEMPLATES:
         return _FOLDER / name
+    if in_vault and isinstance(template, str) and os.sep not in name:
+        return None
     path = Path(name).absolute()
     if path.is_file() or (path / "mainspring.toml").is_file():
         return path
-    if allow_missing:
-        return None
     raise ProjectError(
         f"there is no template {name!r}, nor a project or an archive of that path",
         hint=nearest(name, TEMPLATES),

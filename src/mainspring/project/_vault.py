@@ -204,8 +204,8 @@ class VaultGetJob(_VaultJob[Path]):
             progress.set(f"fetching {package}")
             for piece in checked_pieces(self.vault.store, package, stop, progress):
                 staged.file.write(piece)
-            stop.commit()
-            staged.publish(replace=self.overwrite)
+            progress.set("writing to the disk")
+            staged.publish(stop, replace=self.overwrite)
         return destination
 
     def _check_free(self, path: Path) -> None:
