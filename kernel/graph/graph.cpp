@@ -15,6 +15,60 @@ Node::~Node() {
     }
 }
 
+Obj* Node::save() {
+    Fields told;
+    fields(told);
+    return told.all().take();
+}
+
+void Node::restore(Obj* state, Time) {
+    if (state == nullptr) return;
+    Fields saved(state);
+    fields(saved);
+}
+
+ObjRef Fields::all() const {
+    return told_.empty() ? ObjRef() : ObjRef::steal(host.pack(told_));
+}
+
+Raw Fields::number(Scalar kind, Raw raw) {
+    if (loading()) return host.unbox(kind, host.item(saved_, at_++));
+    told_.push_back(ObjRef::steal(host.box(kind, raw)));
+    return raw;
+}
+
+void Fields::value(Scalar kind, Raw& raw, ObjRef& object) {
+    if (kind == Scalar::object)
+        one(object);
+    else
+        raw = number(kind, raw);
+}
+
+void Fields::one(bool& field) {
+    Raw raw;
+    raw.b = field;
+    field = number(Scalar::boolean, raw).b;
+}
+
+void Fields::one(std::int64_t& field) {
+    Raw raw;
+    raw.i = field;
+    field = number(Scalar::integer, raw).i;
+}
+
+void Fields::one(double& field) {
+    Raw raw;
+    raw.f = field;
+    field = number(Scalar::real, raw).f;
+}
+
+void Fields::one(ObjRef& field) {
+    if (loading())
+        field = ObjRef(host.item(saved_, at_++));
+    else
+        told_.push_back(field);
+}
+
 std::unique_ptr<Out> Node::make_output() {
     return spec->out == nullptr ? nullptr : make_out(*spec->out, this, spec->link);
 }

@@ -33,6 +33,35 @@ struct Template;
 
 inline constexpr Time tick_ns = 1000;  // the distance of neighbouring cycles (hgraph's MIN_TD)
 
+// What a node keeps besides its output, one field after another: to be saved, or as it was saved.
+class Fields {
+public:
+    Fields() = default;
+    explicit Fields(Obj* saved) : saved_(saved) {}
+
+    template <class... F>
+    void operator()(F&... fields) {
+        (one(fields), ...);
+    }
+    // A value as it is kept: unboxed, or as an object.
+    void value(Scalar kind, Raw& raw, ObjRef& object);
+    // Is a saved state put back? Else it is being saved.
+    bool loading() const { return saved_ != nullptr; }
+    // Everything told of, as one object; null when that is nothing.
+    ObjRef all() const;
+
+private:
+    void one(bool& field);
+    void one(std::int64_t& field);
+    void one(double& field);
+    void one(ObjRef& field);
+    Raw number(Scalar kind, Raw raw);
+
+    Obj* saved_ = nullptr;
+    std::size_t at_ = 0;
+    std::vector<ObjRef> told_;
+};
+
 class Node {
 public:
     Node() = default;
@@ -49,10 +78,13 @@ public:
     // The graphs running inside this node, in order.
     virtual void nested(std::vector<Graph*>&) const {}
     virtual void visit(Visitor&) const {}
-    // What the node keeps besides its output, as an object of the embedding; null for nothing.
-    virtual Obj* save() { return nullptr; }
+    // What the node keeps besides its output: whatever outlives an evaluation is told of here, or a
+    // run that was saved goes on differently.
+    virtual void fields(Fields&) {}
+    // The same as an object of the embedding; null for nothing.
+    virtual Obj* save();
     // Null when there was nothing to keep.
-    virtual void restore(Obj*, Time) {}
+    virtual void restore(Obj* state, Time);
     // While a saved state is put back: the graph that ran for `key` at `place`, made anew.
     virtual Graph* revive(Obj*, std::uint32_t, Time) { return nullptr; }
     // After it: bind again what was bound by evaluation.

@@ -30,6 +30,7 @@ void KeyTable::clear_all() {
     dead_.clear();
     live_ = used_ = 0;
     changed_ = never;
+    stale_ = false;
 }
 
 void KeyTable::load(const std::vector<Obj*>& slots, const std::vector<std::uint32_t>& free) {
@@ -37,8 +38,8 @@ void KeyTable::load(const std::vector<Obj*>& slots, const std::vector<std::uint3
     for (Obj* key : slots) {
         Entry entry;
         if (key != nullptr) {
+            entry = Entry{key, host.hash(key), never, true, false};
             host.retain(key);
-            entry = Entry{key, host.hash(key), never, true};
             ++live_;
         }
         entries_.push_back(entry);
@@ -70,11 +71,31 @@ std::uint32_t KeyTable::find(Obj* key) const {
     return slot != none && entries_[slot].live ? slot : none;
 }
 
+void KeyTable::unlist(std::vector<std::uint32_t>& slots) {
+    for (const std::uint32_t slot : slots) entries_[slot].listed = false;
+    slots.clear();
+}
+
 void KeyTable::begin(Time now) {
     if (changed_ == now) return;
     changed_ = now;
-    added_.clear();
-    removed_.clear();
+    unlist(added_);
+    unlist(removed_);
+    stale_ = false;
+}
+
+void KeyTable::settle() const {
+    const auto leave = [this](std::vector<std::uint32_t>& slots, bool live) {
+        std::erase_if(slots, [&](std::uint32_t slot) {
+            Entry& entry = entries_[slot];
+            if (entry.live == live) return false;
+            entry.listed = false;
+            return true;
+        });
+    };
+    leave(added_, true);
+    leave(removed_, false);
+    stale_ = false;
 }
 
 std::uint32_t KeyTable::insert(Obj* key, Time now, bool& fresh) {
@@ -86,12 +107,12 @@ std::uint32_t KeyTable::insert(Obj* key, Time now, bool& fresh) {
     fresh = true;
     ++live_;
     if (slot != none) {  // erased earlier in this cycle
-        entries_[slot].live = true;
-        const auto gone = std::find(removed_.begin(), removed_.end(), slot);
-        if (gone != removed_.end()) {
-            removed_.erase(gone);
-        } else {
-            entries_[slot].added = now;
+        Entry& entry = entries_[slot];
+        entry.live = true;
+        if (entry.added != now) {
+            stale_ = true;  // it is there as it was before
+        } else if (!entry.listed) {
+            entry.listed = true;
             added_.push_back(slot);
         }
         return slot;
@@ -105,7 +126,7 @@ std::uint32_t KeyTable::insert(Obj* key, Time now, bool& fresh) {
         free_.pop_back();
     }
     host.retain(key);
-    entries_[slot] = Entry{key, hash, now, true};
+    entries_[slot] = Entry{key, hash, now, true, true};
     const std::size_t mask = buckets_.size() - 1;
     std::size_t at = mix(hash) & mask;
     while (buckets_[at] >= first_bucket) at = (at + 1) & mask;
@@ -117,20 +138,16 @@ std::uint32_t KeyTable::insert(Obj* key, Time now, bool& fresh) {
 
 void KeyTable::erase(std::uint32_t slot, Time now) {
     begin(now);
-    entries_[slot].live = false;
+    Entry& entry = entries_[slot];
+    entry.live = false;
     --live_;
-    if (entries_[slot].added == now) {
-        entries_[slot].added = never;
-        added_.erase(std::find(added_.begin(), added_.end(), slot));
-    } else {
+    if (entry.added == now) {
+        stale_ = true;
+    } else if (!entry.listed) {
+        entry.listed = true;
         removed_.push_back(slot);
     }
     dead_.push_back(slot);
-}
-
-bool KeyTable::was_removed(std::uint32_t slot, Time now) const {
-    const auto& list = removed(now);
-    return std::find(list.begin(), list.end(), slot) != list.end();
 }
 
 void KeyTable::forget(std::uint32_t slot) {

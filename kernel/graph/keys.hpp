@@ -16,6 +16,7 @@ public:
         std::int64_t hash = 0;
         Time added = never;
         bool live = false;
+        bool listed = false;  // among those that came or went in this cycle
     };
 
     KeyTable() = default;
@@ -36,14 +37,15 @@ public:
     void erase(std::uint32_t slot, Time now);
 
     // What changed at `now`; empty lists at any other time.
-    const std::vector<std::uint32_t>& added(Time now) const { return changed_ == now ? added_ : nothing_; }
-    const std::vector<std::uint32_t>& removed(Time now) const {
-        return changed_ == now ? removed_ : nothing_;
-    }
+    const std::vector<std::uint32_t>& added(Time now) const { return current(added_, now); }
+    const std::vector<std::uint32_t>& removed(Time now) const { return current(removed_, now); }
     bool was_added(std::uint32_t slot, Time now) const {
         return entries_[slot].added == now && entries_[slot].live;
     }
-    bool was_removed(std::uint32_t slot, Time now) const;
+    bool was_removed(std::uint32_t slot, Time now) const {
+        const Entry& entry = entries_[slot];
+        return changed_ == now && !entry.live && entry.key != nullptr && entry.added != now;
+    }
     bool needs_sweep() const { return !dead_.empty(); }
     // Frees the slots erased in this cycle. `each` is told about every one of them.
     template <class F>
@@ -54,7 +56,7 @@ public:
             forget(slot);
         }
         dead_.clear();
-        removed_.clear();
+        unlist(removed_);
     }
     void clear_all();
     // As it was saved: the key of each slot (null for a free one), and the free slots in order.
@@ -64,13 +66,24 @@ public:
 
 private:
     void begin(Time now);
+    void unlist(std::vector<std::uint32_t>& slots);
+    const std::vector<std::uint32_t>& current(const std::vector<std::uint32_t>& slots, Time now) const {
+        if (changed_ != now) return nothing_;
+        if (stale_) settle();
+        return slots;
+    }
+    void settle() const;
     void forget(std::uint32_t slot);
     void grow();
     std::uint32_t probe(Obj* key, std::int64_t hash) const;
 
-    std::vector<Entry> entries_;
+    mutable std::vector<Entry> entries_;
     std::vector<std::uint32_t> buckets_;  // slot + 2; 0 empty, 1 deleted
-    std::vector<std::uint32_t> free_, added_, removed_, dead_;
+    std::vector<std::uint32_t> free_, dead_;
+    // What came and what went. One that did both stays here, and is left out once somebody asks:
+    // taking it out at once would make a cycle that changes its mind about all keys quadratic.
+    mutable std::vector<std::uint32_t> added_, removed_;
+    mutable bool stale_ = false;
     std::uint32_t live_ = 0, used_ = 0;
     Time changed_ = never;
     static const std::vector<std::uint32_t> nothing_;

@@ -229,14 +229,9 @@ public:
         host.apply(*out, delta.get(), now);
     }
     void visit(Visitor& visitor) const override { visitor(pending.get()); }
-    Obj* save() override {
-        if (raw) return host.box(out->type->scalar, value);
-        if (pending) host.retain(pending.get());
-        return pending.get();
-    }
-    void restore(Obj* state, Time) override {
-        raw = false;
-        pending = ObjRef(state);
+    void fields(Fields& all) override {
+        all(raw, pending);
+        if (raw) all.value(out->type->scalar, value, pending);
     }
 
     ObjRef pending;

@@ -51,6 +51,7 @@ public:
         held_ = false;
         copy(at(1), result(), now);
     }
+    void fields(Fields& all) override { all(held_); }
 
 private:
     bool held_ = false;
@@ -76,6 +77,7 @@ public:
         ++seen_;
         if (place >= start && (place - start) % step == 0) copy(at(0), result(), now);
     }
+    void fields(Fields& all) override { all(seen_); }
 
 private:
     Int seen_ = 0;
@@ -133,6 +135,12 @@ public:
     void visit(Visitor& visitor) const override {
         for (const Kept& kept : kept_) visitor(kept.object.get());
     }
+    void fields(Fields& all) override {
+        auto count = static_cast<Int>(kept_.size());
+        all(count);
+        kept_.resize(static_cast<std::size_t>(count));
+        for (Kept& kept : kept_) all.value(out->type->scalar, kept.raw, kept.object);
+    }
 
 private:
     struct Kept {
@@ -189,15 +197,21 @@ public:
         if (in_.size() <= i) in_.resize(i + std::size_t{1});
         in_[i] = source;
     }
+    // Which one was chosen does not always follow from what the inputs are now.
+    void fields(Fields& all) override { all(chosen_); }
+    void rebind(Time now) override {
+        static_cast<Link&>(*out).bind(chosen_ == nobody ? nullptr : in_[at(chosen_)], now);
+    }
 
 protected:
-    void choose(std::size_t i, Time now) {
+    static std::size_t at(Int place) { return static_cast<std::size_t>(place); }
+    void choose(Int i, Time now) {
         if (chosen_ == i) return;
         chosen_ = i;
-        static_cast<Link&>(*out).bind(in_[i], now);
+        static_cast<Link&>(*out).bind(in_[at(i)], now);
     }
     // The value of input 0 as a place; false while there is none.
-    bool place(std::size_t& at) const {
+    bool place(Int& at) const {
         Out* leads_to = in_[0]->resolve();
         if (leads_to == nullptr || !leads_to->valid()) return false;
         const ScalarOut& value = as_scalar(*leads_to);
@@ -206,22 +220,23 @@ protected:
         } else if (value.raw.i < 0) {
             return false;
         } else {
-            at = static_cast<std::size_t>(value.raw.i);
+            at = value.raw.i;
         }
         return true;
     }
+    Int count() const { return static_cast<Int>(in_.size()); }
 
-    static constexpr std::size_t nobody = SIZE_MAX;
+    static constexpr Int nobody = -1;
     std::vector<Out*> in_;
-    std::size_t chosen_ = nobody;
+    Int chosen_ = nobody;
 };
 
 // Input 0 says which of the others it is: a bool (true is the first) or a place from 0.
 class Select final : public Choice {
 public:
     void eval(Time now) override {
-        std::size_t at = 0;
-        if (place(at) && at + 1 < in_.size()) choose(at + 1, now);
+        Int which = 0;
+        if (place(which) && which < count() - 1) choose(which + 1, now);
     }
 };
 
@@ -239,11 +254,11 @@ bool alive(Out* source) {
 class Race final : public Choice {
 public:
     void eval(Time now) override {
-        if (chosen_ != nobody && alive(in_[chosen_])) return;
+        if (chosen_ != nobody && alive(in_[at(chosen_)])) return;
         // order: of the arguments
-        const auto runners = static_cast<std::size_t>(spec->params[0].raw.i);
-        for (std::size_t i = 0; i < runners; ++i) {
-            if (!alive(in_[i])) continue;
+        const Int runners = spec->params[0].raw.i;
+        for (Int i = 0; i < runners; ++i) {
+            if (!alive(in_[at(i)])) continue;
             choose(i, now);
             return;
         }
@@ -264,12 +279,24 @@ public:
         return std::make_unique<GroupOut>(*spec->out, this, true);
     }
     void eval(Time now) override {
-        std::size_t at = 0;
-        if (!place(at) || at == chosen_) return;
-        auto& places = static_cast<GroupOut&>(*out).children;
-        if (chosen_ < places.size()) static_cast<Link&>(*places[chosen_]).bind(nullptr, now);
-        chosen_ = at;
-        if (at < places.size()) static_cast<Link&>(*places[at]).bind(in_[1], now);
+        Int which = 0;
+        if (!place(which) || which == chosen_) return;
+        lead(nullptr, now);
+        chosen_ = which;
+        lead(in_[1], now);
+    }
+    void rebind(Time now) override {
+        for (Out* each : static_cast<GroupOut&>(*out).children)
+            static_cast<Link&>(*each).bind(nullptr, now);
+        lead(in_[1], now);
+    }
+
+private:
+    // The place chosen, if there is such a one.
+    void lead(Out* to, Time now) {
+        const auto& places = static_cast<GroupOut&>(*out).children;
+        if (chosen_ != nobody && at(chosen_) < places.size())
+            static_cast<Link&>(*places[at(chosen_)]).bind(to, now);
     }
 };
 

@@ -1,6 +1,6 @@
 // Running statistics: one number in, what has been seen so far out.
 //
-// What a node has gathered is state: it is saved and restored, field by field, as a tuple.
+// What a node has gathered is state: it is saved and put back, field by field.
 #include <algorithm>
 #include <deque>
 
@@ -23,6 +23,7 @@ public:
         if (ticked) total_ = add(total_, Cell<T>::get(at(0).raw), "sum_");
         if (ticked || reset) Cell<T>::set(result(), total_, now);
     }
+    void fields(Fields& all) override { all(total_); }
 
 private:
     T total_{};
@@ -34,6 +35,7 @@ public:
         if (in_[1] != nullptr && in_[1]->modified(now)) count_ = 0;
         if (modified(0, now)) result().set_int(++count_, now);
     }
+    void fields(Fields& all) override { all(count_); }
 
 private:
     Int count_ = 0;
@@ -49,6 +51,7 @@ public:
         mean_ += (value - mean_) / static_cast<Real>(count_);
         result().set_real(mean_, now);
     }
+    void fields(Fields& all) override { all(mean_, count_); }
 
 private:
     Real mean_ = 0.0;
@@ -69,6 +72,7 @@ public:
         const Real variance = squares_ / static_cast<Real>(count_);
         result().set_real(root ? std::sqrt(variance) : variance, now);
     }
+    void fields(Fields& all) override { all(mean_, squares_, count_); }
 
 private:
     Real mean_ = 0.0, squares_ = 0.0;
@@ -102,6 +106,7 @@ public:
         if (seen_) Cell<T>::set(result(), subtract(value, before, "diff"), now);
         seen_ = true;
     }
+    void fields(Fields& all) override { all(before_, seen_); }
 
 private:
     T before_{};

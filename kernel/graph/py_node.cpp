@@ -6,9 +6,9 @@ namespace mainspring::graph::py {
 
 // --- NodeSchedule ------------------------------------------------------------------------------
 
-void NodeSchedule::add(Time time, ObjRef tag, ObjRef alarm) {
+void NodeSchedule::add(Time time, ObjRef tag) {
     if (tag) remove(tag.get());
-    const Event event{time, order_++, std::move(tag), std::move(alarm)};
+    const Event event{time, order_++, std::move(tag)};
     const auto at = std::upper_bound(events.begin(), events.end(), event,
                                      [](const Event& a, const Event& b) {
                                          return a.time != b.time ? a.time < b.time : a.order < b.order;
@@ -48,7 +48,6 @@ Time NodeSchedule::next(Time now) const {
 }
 
 void NodeSchedule::done(Time now) {
-    std::vector<ObjRef> alarms;
     while (!events.empty() && events.front().time <= now) events.erase(events.begin());
     tell();
 }
@@ -148,7 +147,10 @@ void PyNode::wire(std::uint32_t i, Out* source) {
 }
 
 NodeSchedule& PyNode::schedule() {
-    if (schedule_ == nullptr) schedule_ = std::make_unique<NodeSchedule>(*this);
+    if (schedule_ == nullptr) {
+        schedule_ = std::make_unique<NodeSchedule>(*this);
+        direct_ = false;
+    }
     return *schedule_;
 }
 
@@ -291,14 +293,27 @@ void PyNode::visit(Visitor& visitor) const {
     for (const Input& input : *this) visitor(reinterpret_cast<PyObject*>(input.view));
     visitor(state_.get());
     if (schedule_ != nullptr)
-        for (const auto& event : schedule_->events) {
-            visitor(event.tag.get());
-            visitor(event.alarm.get());
-        }
+        for (const auto& event : schedule_->events) visitor(event.tag.get());
 }
 
+void PyNode::listen(std::size_t input, bool active) {
+    View& view = *inputs_[input].view;
+    if (view.active == active) return;
+    view.active = active;
+    if (active)
+        inputs_[input].out->subscribe(this);
+    else
+        inputs_[input].out->unsubscribe(this);
+}
+
+// A state, what is scheduled, and which inputs are listened to where the function changed that.
 Obj* PyNode::save() {
-    if (!state_ && (schedule_ == nullptr || schedule_->events.empty())) return nullptr;
+    ObjRef active;
+    for (std::size_t i = 0; i < input_count_ && !active; ++i)
+        if (inputs_[i].view->active != spec->inputs[i].active) active = steal(PyList_New(0));
+    if (!state_ && !active && (schedule_ == nullptr || schedule_->events.empty())) return nullptr;
+    for (std::size_t i = 0; i < input_count_ && active; ++i)
+        check(PyList_Append(active.get(), inputs_[i].view->active ? Py_True : Py_False));
     ObjRef events = steal(PyList_New(0));
     if (schedule_ != nullptr)
         for (const auto& event : schedule_->events) {
@@ -306,13 +321,23 @@ Obj* PyNode::save() {
                 "(LO)", static_cast<long long>(event.time), event.tag ? event.tag.get() : Py_None));
             check(PyList_Append(events.get(), pair.get()));
         }
-    return steal(PyTuple_Pack(2, state_ ? state_.get() : Py_None, events.get())).take();
+    PyObject* state = state_ ? state_.get() : Py_None;
+    return steal(active ? PyTuple_Pack(3, state, events.get(), active.get())
+                        : PyTuple_Pack(2, state, events.get()))
+        .take();
 }
 
 void PyNode::restore(Obj* saved, Time) {
-    if (saved != nullptr && (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2)) return;
+    const Py_ssize_t parts =
+        saved == nullptr ? 0 : PyTuple_Check(saved) ? PyTuple_GET_SIZE(saved) : -1;
+    if (parts != 0 && parts != 2 && parts != 3) return;
     forget_args();
     direct_ = false;
+    PyObject* active = parts == 3 ? PyTuple_GET_ITEM(saved, 2) : nullptr;
+    for (std::size_t i = 0; i < input_count_; ++i)
+        listen(i, active == nullptr ? spec->inputs[i].active
+                                    : PyList_GetItem(active, static_cast<Py_ssize_t>(i)) == Py_True);
+    if (PyErr_Occurred() != nullptr) throw HostError();
     if (saved == nullptr) {  // what its start put there is not the state that was saved
         state_ = ObjRef();
         if (schedule_ != nullptr) schedule_->reset();
@@ -580,6 +605,39 @@ Obj* box(Scalar kind, Raw raw) {
     }
 }
 
+Raw unbox(Scalar kind, Obj* object) {
+    Raw raw;
+    if (object == nullptr) {
+        PyErr_SetString(PyExc_ValueError, "this is not the saved state of this graph");
+    } else if (kind == Scalar::boolean) {
+        raw.b = object == Py_True;
+    } else if (kind == Scalar::integer) {
+        raw.i = PyLong_AsLongLong(object);
+    } else {
+        raw.f = PyFloat_AsDouble(object);
+    }
+    if (PyErr_Occurred() != nullptr) throw HostError();
+    return raw;
+}
+
+Obj* pack(const std::vector<ObjRef>& objects) {
+    const ObjRef row = steal(PyTuple_New(static_cast<Py_ssize_t>(objects.size())));
+    for (std::size_t i = 0; i < objects.size(); ++i)
+        PyTuple_SET_ITEM(row.get(), static_cast<Py_ssize_t>(i),
+                         Py_NewRef(objects[i] ? objects[i].get() : Py_None));
+    return ObjRef(row).take();
+}
+
+Obj* item(Obj* row, std::size_t place) {
+    const auto at = static_cast<Py_ssize_t>(place);
+    if (!PyTuple_Check(row) || at >= PyTuple_GET_SIZE(row)) {
+        PyErr_SetString(PyExc_ValueError, "this is not the saved state of this graph");
+        throw HostError();
+    }
+    PyObject* found = PyTuple_GET_ITEM(row, at);
+    return found == Py_None ? nullptr : found;
+}
+
 }  // namespace
 
 void install_host() {
@@ -588,6 +646,9 @@ void install_host() {
     host.equal = equal;
     host.hash = hash_of;
     host.box = box;
+    host.unbox = unbox;
+    host.pack = pack;
+    host.item = item;
     host.delta = [](Out& out, Time now) -> Obj* { return steal(read_delta(&out, now)).take(); };
     host.value = [](Out& out, Time now) -> Obj* { return steal(read_value(&out, now)).take(); };
     host.apply = [](Out& out, Obj* value, Time now) { apply(out, value, now); };

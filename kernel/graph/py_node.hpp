@@ -50,10 +50,9 @@ public:
         Time time;
         std::uint64_t order;
         ObjRef tag;  // null for none
-        ObjRef alarm;  // called when due, for alarms
     };
     explicit NodeSchedule(Node& node) : node_(node) {}
-    void add(Time time, ObjRef tag, ObjRef alarm = ObjRef());
+    void add(Time time, ObjRef tag);
     bool remove(PyObject* tag, Time* was = nullptr);  // null: the earliest
     bool has(PyObject* tag) const;
     void reset();
@@ -141,6 +140,7 @@ protected:
     void prepare(Time now);
     void look_up();
     void forget_args();
+    void listen(std::size_t input, bool active);
     void finish(PyObject* result, Time now);
     PyObject* argument(const Arg& arg);
     std::vector<PyObject*> arguments(const Call& call);

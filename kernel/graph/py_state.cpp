@@ -32,6 +32,9 @@ PyObject* item(PyObject* list, std::size_t i) {
 }
 void append(const ObjRef& list, ObjRef object) { check(PyList_Append(list.get(), object.get())); }
 
+// The first step inside a node that leads to its error output and not to its output.
+constexpr std::int64_t to_error = -1;
+
 // Where an output stands: for references, which are saved as the way to what they lead to.
 ObjRef way_to(Out* out) {
     ObjRef steps = steal(PyList_New(0));
@@ -41,6 +44,7 @@ ObjRef way_to(Out* out) {
         places.push_back(top->slot);
         top = top->parent;
     }
+    if (top == out->owner->error.get()) places.push_back(to_error);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> graphs;
     for (Node* node = out->owner; node != nullptr; node = node->graph->parent)
         graphs.emplace_back(node->index, node->graph->place);
@@ -72,8 +76,14 @@ Out* find_way(Graph& root, PyObject* way) {
             if (each->place == step) graph = each;
         if (graph == nullptr) return nullptr;
     }
-    Out* out = node == nullptr ? nullptr : node->out.get();
-    for (Py_ssize_t i = 0; out != nullptr && i < PyList_GET_SIZE(inner); ++i) {
+    if (node == nullptr) return nullptr;
+    Out* out = node->out.get();
+    Py_ssize_t i = 0;
+    if (PyList_GET_SIZE(inner) > 0 && as_number(PyList_GET_ITEM(inner, 0)) == to_error) {
+        out = node->error.get();
+        ++i;
+    }
+    for (; out != nullptr && i < PyList_GET_SIZE(inner); ++i) {
         const auto step = static_cast<std::uint32_t>(as_number(PyList_GET_ITEM(inner, i)));
         if (out->kind == Kind::dict)
             out = step == none ? static_cast<Out*>(&static_cast<DictOut*>(out)->key_set)

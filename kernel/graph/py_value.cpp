@@ -12,6 +12,9 @@ Symbols symbols;
 namespace {
 
 constexpr std::int64_t day_ns = 86'400'000'000'000;
+// A span that reaches past what nanoseconds count from any time is one of these: half of all, so that it
+// can be added to a time.
+constexpr std::int64_t longest = forever / 2, most_days = longest / day_ns;
 
 // Days since 1970-01-01 to a civil date and back (proleptic Gregorian calendar).
 void civil_from_days(std::int64_t days, int& year, int& month, int& day) {
@@ -77,7 +80,7 @@ Time from_datetime(PyObject* value) {
     const std::int64_t seconds = PyDateTime_DATE_GET_HOUR(value) * std::int64_t{3600} +
                                  PyDateTime_DATE_GET_MINUTE(value) * std::int64_t{60} +
                                  PyDateTime_DATE_GET_SECOND(value);
-    if (days < -100000) return -(forever / 2);
+    if (days < -most_days) return -longest;
     return days * day_ns + seconds * 1'000'000'000 +
            PyDateTime_DATE_GET_MICROSECOND(value) * std::int64_t{1000};
 }
@@ -99,8 +102,8 @@ std::int64_t from_timedelta(PyObject* value) {
         throw HostError();
     }
     const std::int64_t days = PyDateTime_DELTA_GET_DAYS(value);
-    if (days > 100000) return forever / 2;
-    if (days < -100000) return -(forever / 2);
+    if (days >= most_days) return longest;
+    if (days <= -most_days) return -longest;
     return days * day_ns + PyDateTime_DELTA_GET_SECONDS(value) * std::int64_t{1'000'000'000} +
            PyDateTime_DELTA_GET_MICROSECONDS(value) * std::int64_t{1000};
 }

@@ -39,6 +39,8 @@ union Raw {
     double f;
 };
 
+class ObjRef;
+
 // The services an embedding gives the engine. A service that runs user code may throw `HostError`.
 struct Host {
     void (*retain)(Obj*) = nullptr;
@@ -46,6 +48,11 @@ struct Host {
     bool (*equal)(Obj*, Obj*) = nullptr;
     std::int64_t (*hash)(Obj*) = nullptr;
     Obj* (*box)(Scalar, Raw) = nullptr;           // a new reference
+    Raw (*unbox)(Scalar, Obj*) = nullptr;
+    // Objects in a row as one object, a new reference; and the one at a place in it, borrowed. A null
+    // one comes back null.
+    Obj* (*pack)(const std::vector<ObjRef>&) = nullptr;
+    Obj* (*item)(Obj*, std::size_t) = nullptr;
     Obj* (*delta)(Out&, Time) = nullptr;          // the change of this cycle, a new reference
     Obj* (*value)(Out&, Time) = nullptr;          // the whole value, a new reference or null
     void (*apply)(Out&, Obj*, Time) = nullptr;    // apply a delta to an output

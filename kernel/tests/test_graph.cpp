@@ -1,4 +1,5 @@
 // The engine without Python: order of evaluation, times, notification once for each time.
+#include <array>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -196,6 +197,57 @@ void half_a_graph_is_none() {
     CHECK(refused);
 }
 
+// Keys that come and go within a cycle and across them, against a plain list: what is there, what came
+// and what went since the cycle began, with slots that stay while they can be looked at.
+void keys_come_and_go() {
+    constexpr std::size_t count = 12;
+    std::array<std::uint64_t, count> things{};
+    const auto key = [&](std::size_t i) { return reinterpret_cast<Obj*>(&things[i]); };
+    const auto number = [&](const Obj* of) {
+        return static_cast<std::size_t>(reinterpret_cast<const std::uint64_t*>(of) - things.data());
+    };
+    const auto numbers = [&](const KeyTable& table, const std::vector<std::uint32_t>& slots) {
+        std::set<std::size_t> all;
+        for (const std::uint32_t slot : slots) all.insert(number(table.key(slot)));
+        CHECK(all.size() == slots.size());
+        return all;
+    };
+    KeyTable table;
+    std::set<std::size_t> there;
+    std::uint32_t random = 3;
+    for (Time now = 1; now < 3000; ++now) {
+        const std::set<std::size_t> before = there;
+        for (Time left = now % 9 * (now % 3); left > 0; --left) {
+            random = random * 1664525U + 1013904223U;
+            const std::size_t i = (random >> 8U) % count;
+            bool fresh = false;
+            if ((random >> 20U) % 2 == 0) {
+                const std::uint32_t slot = table.insert(key(i), now, fresh);
+                CHECK(fresh == there.insert(i).second);
+                CHECK(table.key(slot) == key(i));
+            } else if (const std::uint32_t slot = table.find(key(i)); slot != none) {
+                CHECK(there.erase(i) == 1);
+                table.erase(slot, now);
+                CHECK(table.was_removed(slot, now) == before.contains(i));
+            } else {
+                CHECK(!there.contains(i));
+            }
+            if (random % 5 != 0) continue;
+            std::set<std::size_t> came, went;
+            for (const std::size_t each : there)
+                if (!before.contains(each)) came.insert(each);
+            for (const std::size_t each : before)
+                if (!there.contains(each)) went.insert(each);
+            CHECK(numbers(table, table.added(now)) == came);
+            CHECK(numbers(table, table.removed(now)) == went);
+            CHECK(table.size() == there.size());
+        }
+        if (table.needs_sweep()) table.sweep([](std::uint32_t) {});
+        CHECK(table.removed(now).empty());
+        CHECK(table.added(now + 1).empty());
+    }
+}
+
 // An output with no reader, one and many, as readers come and go.
 void subscribers_come_and_go() {
     Subscribers readers;
@@ -218,6 +270,9 @@ void subscribers_come_and_go() {
 int main() {
     host.retain = retain;
     host.release = release;
+    host.equal = [](Obj* a, Obj* b) { return a == b; };
+    host.hash = [](Obj* object) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(object)); };
+    keys_come_and_go();
     subscribers_come_and_go();
     half_a_graph_is_none();
     for (const std::uint32_t count : {30U, 64U, 65U, 700U, 20'000U}) ready_while_evaluating(count);

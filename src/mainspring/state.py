@@ -11,7 +11,8 @@ refused with its path (`robot.scripts[Arm].target`), never dropped.
     mainspring.errors.StateError: arm['f'] is a builtin_function_or_method, ...
 
 Mappings keep their order, because their order is state; sets are sorted by their encoding, unless they are
-of a class derived from `set`, which is taken to have an order of its own.
+of a class derived from `set` or `frozenset`, which is taken to have an order of its own. A constant that
+pickles as its name is kept as that.
 Part of the state is whatever follows the `Stateful` protocol.
 """
 
@@ -23,6 +24,7 @@ import decimal
 import enum
 import fractions
 import importlib
+import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -177,9 +179,11 @@ def _plain_object(value: Any, path: str) -> Any:
         names = tuple(field.name for field in dataclasses.fields(value))
     elif isinstance(value, tuple) and hasattr(cls, "_fields"):
         names = cls._fields
-    elif isinstance(value, set):  # of a kind of its own: its order is state
+    elif isinstance(value, (set, frozenset)):  # of a kind of its own: its order is state
         items = [_plain(item, f"{path} member") for item in value]
         return _object(cls.__module__, cls.__qualname__, items)
+    elif (name := _constant(value)) is not None:
+        return _object(cls.__module__, name, None)
     else:
         raise StateError(
             f"{path} is a {cls.__name__}, which cannot be saved",
@@ -193,6 +197,13 @@ def _plain_object(value: Any, path: str) -> Any:
         )
     fields = {name: _plain(getattr(value, name), f"{path}.{name}") for name in names}
     return _object(cls.__module__, cls.__qualname__, fields)
+
+
+def _constant(value: Any) -> str | None:
+    """The name of a constant of its class's module, which says so as it would to pickle."""
+    reduce = type(value).__dict__.get("__reduce__")
+    name = reduce(value) if isinstance(reduce, types.FunctionType) else None
+    return name if isinstance(name, str) else None
 
 
 def _object(module: str, name: str, content: Any) -> msgspec.msgpack.Ext:
@@ -236,6 +247,8 @@ def _revive_object(module: str, name: str, content: Any) -> Any:
     target: Any = importlib.import_module(module)
     for part in name.split("."):
         target = getattr(target, part)
+    if content is None:
+        return target
     if isinstance(target, type) and issubclass(target, enum.Enum):
         return target[content]
     if dataclasses.is_dataclass(target):

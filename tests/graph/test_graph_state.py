@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from mainspring._kernel.graph import to_ns
 from mainspring.errors import StateError
 from mainspring.graph import (
     DEFAULT,
     MIN_ST,
     MIN_TD,
+    OUT,
     RECORDABLE_STATE,
     REF,
     REMOVE,
+    REMOVE_IF_EXISTS,
     SCHEDULER,
     STATE,
     TS,
@@ -22,17 +25,34 @@ from mainspring.graph import (
     TSL,
     TSS,
     TSW,
+    Removed,
     RunningGraph,
     Size,
     TimeSeriesSchema,
     WindowSize,
     compute_node,
+    count,
+    diff,
+    drop,
     feedback,
+    filter_,
     generator,
     graph,
+    if_,
+    if_then_else,
+    lag,
     map_,
+    mean,
+    race,
     reduce,
+    set_delta,
+    slice_,
+    std,
+    step,
+    sum_,
     switch_,
+    take,
+    var,
 )
 from mainspring.graph._run import _recorded
 from mainspring.state import decode, encode
@@ -133,8 +153,8 @@ def program() -> TSL[TS[int], Size[8]]:
     )
 
 
-def fresh() -> tuple[RunningGraph, list[Any]]:
-    description, ticks = _recorded(program, (), {})
+def fresh(of: Any = program) -> tuple[RunningGraph, list[Any]]:
+    description, ticks = _recorded(of, (), {})
     assert ticks is not None
     running = RunningGraph(description)
     running.start()
@@ -146,26 +166,129 @@ def cycles(running: RunningGraph) -> Iterator[int]:
         yield time
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 5, 8, 13, 19, 22])
-def test_goes_on_where_it_was(after: int) -> None:
+def check_goes_on(of: Any, after: int) -> None:
     """Saved after some cycles and put into another graph, the rest is tick for tick the same."""
-    whole, expected = fresh()
+    whole, expected = fresh(of)
     for time in cycles(whole):
         whole.evaluate(time)
 
-    first, _ = fresh()
+    first, _ = fresh(of)
+    last = -1
     for n, time in enumerate(cycles(first)):
         if n == after:
             break
         first.evaluate(time)
+        last = time
     saved = decode(encode(first.save(), "graph"))
-    second, rest = fresh()
+    second, rest = fresh(of)
     second.restore(saved)
     assert second.hash() == first.hash()
     for time in cycles(second):
         second.evaluate(time)
-    assert rest == [tick for tick in expected if tick[0] >= MIN_ST + after * MIN_TD]
+    assert rest == [tick for tick in expected if to_ns(tick[0]) > last]
     assert second.hash() == whole.hash()
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 5, 8, 13, 19, 22])
+def test_goes_on_where_it_was(after: int) -> None:
+    check_goes_on(program, after)
+
+
+def even(v: Any) -> Any:
+    return v % 2 == 0
+
+
+# What each of these gives depends on what it took in long before.
+GATHERING: dict[str, Callable[[Any], Any]] = {
+    "sum_": sum_,
+    "sum_reset": lambda v: sum_(v, reset=filter_(v % 5 == 0, even(v))),
+    "count": count,
+    "mean": mean,
+    "var": var,
+    "std": std,
+    "diff": diff,
+    "lag": lambda v: lag(v, 3),
+    "lag_object": lambda v: lag(parity(v), 3),
+    "take": lambda v: take(v, 9),
+    "drop": lambda v: drop(v, 4),
+    "slice_": lambda v: slice_(v, 2, 15, 3),
+    "step": lambda v: step(v, 3),
+    "filter_": lambda v: filter_(even(v // 3), v),
+    "if_": lambda v: if_(even(v // 4), v).true,
+    "if_then_else": lambda v: if_then_else(filter_(v % 4 == 0, even(v // 4)), v, -v),
+    "race": lambda v: race(drop(v, 3), take(v, 12)),
+    "nested": lambda v: switch_(even(v // 5), {True: count, False: lambda v: lag(sum_(v), 1)}, v),
+    "passive": lambda v: listens(v, v // 2),
+    "tuple": lambda v: looped(v),
+    "sets": lambda v: looped_set(v),
+    "table": lambda v: looped_table(v),
+}
+
+
+@compute_node(active=("a", "b"))
+def listens(a: TS[int], b: TS[int]) -> TS[int]:
+    """Closes one ear and opens it again."""
+    if b.value == 3:
+        a.make_passive()
+    if b.value == 7:
+        a.make_active()
+    return a.value * 100 + b.value
+
+
+@compute_node
+def pair(v: TS[int]) -> TS[tuple[tuple[str, ...], ...]]:
+    """What looks like the state of a node, were it taken for one."""
+    return (("state", "STATE", str(v.value)), ("a",))
+
+
+@graph
+def looped(v: TS[int]) -> TS[tuple[tuple[str, ...], ...]]:
+    back = feedback(TS[tuple[tuple[str, ...], ...]])
+    back(pair(v))
+    return back()
+
+
+@compute_node
+def some(v: TS[int]) -> TSS[int]:
+    return set_delta({v.value % 5}, {(v.value + 2) % 5})
+
+
+@graph
+def looped_set(v: TS[int]) -> TSS[int]:
+    back = feedback(TSS[int])
+    back(some(v))
+    return back()
+
+
+@compute_node
+def rows(v: TS[int]) -> TSD[int, TS[int]]:
+    return {v.value % 4: v.value, (v.value + 2) % 4: REMOVE_IF_EXISTS}
+
+
+@graph
+def looped_table(v: TS[int]) -> TSD[int, TS[int]]:
+    back = feedback(TSD[int, TS[int]])
+    back(rows(v))
+    return back()
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 6, 11, 18])
+@pytest.mark.parametrize("name", GATHERING)
+def test_what_an_operator_gathered_goes_on(name: str, after: int) -> None:
+    @graph
+    def gathered() -> OUT:
+        return GATHERING[name](numbers(COUNT))
+
+    check_goes_on(gathered, after)
+
+
+def test_changes_of_collections_are_saved_as_what_they_are() -> None:
+    change = {1: REMOVE, 2: REMOVE_IF_EXISTS, 3: set_delta([1, 5, 2], [4])}
+    back = decode(encode(change))
+    assert back[1] is REMOVE
+    assert back[2] is REMOVE_IF_EXISTS
+    assert list(back[3]) == [1, 5, 2, Removed(4)]
+    assert type(list(back[3])[3]) is Removed
 
 
 def test_what_cannot_be_saved_is_named() -> None:

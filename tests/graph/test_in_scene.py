@@ -14,10 +14,12 @@ from mainspring import Scene
 from mainspring.clock import CallbackError, Phase
 from mainspring.errors import StateError
 from mainspring.graph import (
+    REMOVE,
     SCHEDULER,
     STATE,
     TS,
     TSD,
+    GlobalState,
     GraphError,
     Inspector,
     attach,
@@ -235,6 +237,72 @@ def test_a_scene_with_a_graph_saves_restores_and_hashes() -> None:
     assert first.hash() == at
     first.advance(seconds=0.4)
     assert first.hash() == end
+
+
+@compute_node
+def shares(ts: TS[int], shared: GlobalState = None) -> TS[int]:
+    shared["injected"] = shared.get("injected", 0) + 1
+    GlobalState.instance()["found"] = GlobalState.instance().get("found", 0) + 10
+    return shared["injected"] + GlobalState.instance()["found"]
+
+
+@graph
+def sharing(step: TS[int]) -> TS[int]:
+    return shares(step)
+
+
+def test_what_nodes_share_is_state_of_their_graph_alone() -> None:
+    def made() -> tuple[Scene, Any]:
+        scene = Scene()
+        return scene, attach(scene, sharing, inputs={"step": runner_step})
+
+    with GlobalState() as outside:
+        (first, _), (whole, expected) = made(), made()
+        whole.advance(steps=6)
+        assert expected.value == 66
+        first.advance(steps=4)
+        saved = first.save()
+        second, part = made()
+        second.restore(saved)
+        assert second.hash() == first.hash()
+        second.advance(steps=2)
+        assert part.value == 66
+        assert second.hash() == whole.hash()
+        first.reset()
+        first.advance(steps=6)
+        assert first.hash() == whole.hash()
+        first.stop()
+        first.advance(steps=1)
+        assert first.subsystems["sharing"].value == 77
+        assert len(outside) == 0
+
+
+@push_queue(TSD[int, TS[int]])
+def rows_outside(sender: Any) -> None:
+    SENDERS.append(sender)
+
+
+@graph
+def rows() -> TSD[int, TS[int]]:
+    return rows_outside()
+
+
+def test_a_message_that_removes_a_key_waits_as_any_other() -> None:
+    SENDERS.clear()
+    scene = Scene()
+    part = attach(scene, rows)
+    scene.advance(steps=1)
+    SENDERS[0]({1: 1, 2: 2})
+    SENDERS[0]({1: REMOVE})
+    saved, at = scene.save(), scene.hash()
+    again = Scene()
+    attach(again, rows)
+    again.restore(saved)
+    assert again.hash() == at
+    for one in (scene, again):
+        one.advance(steps=2)
+    assert part.value == {2: 2}
+    assert again.hash() == scene.hash()
 
 
 def test_waiting_messages_are_state() -> None:

@@ -21,8 +21,9 @@ wake-up of the scene's timeline, at which it runs at the same place without samp
 
 Time 0 of the scene is `start_time` of the graph.
 
-The graph is state of its scene: values, schedules, what nodes keep, nested graphs and messages that
-wait are saved, restored and hashed with it. What cannot be encoded is refused with its node's name.
+The graph is state of its scene: values, schedules, what nodes keep and what they share in its own
+`GlobalState`, nested graphs and messages that wait are saved, restored and hashed with it. What
+cannot be encoded is refused with its node's name.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ class GraphSubsystem:
         self._registration: Any = None
         self.description = self._wire(graph, args, kwargs)
         self._running: RunningGraph | None = None
-        self._kept: Any = None  # the state of a graph that was stopped
+        # Of a graph that was stopped: its state if it had run, and what its nodes shared.
+        self._kept: tuple[Any, dict[str, Any]] | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -225,20 +227,32 @@ class GraphSubsystem:
         """Stops every node."""
         running, self._running = self._running, None
         if running is not None:
-            self._kept = running.save()
+            self._kept = running.save(), self._shared()
             with in_force(self._global):
                 running.stop()
             running.dispose()
 
-    def _begin(self, state: Any) -> None:
+    def _begin(self, kept: tuple[Any, dict[str, Any]] | None) -> None:
         config = GraphConfiguration(
             run_mode=EvaluationMode.SIMULATION, start_time=self._start_time, end_time=MAX_ET
         )
         self._running = RunningGraph(self.description, config)
+        state, shared = kept or (None, self._shared())
+        self._share(shared)
         with in_force(self._global):
             self._running.start()
             if state is not None:
                 self._running.restore(state)
+                self._share(shared)  # what starting put there is not what was
+
+    def _shared(self) -> dict[str, Any]:
+        return dict(self._global.items())
+
+    def _share(self, values: dict[str, Any]) -> None:
+        for name in list(self._global):
+            del self._global[name]
+        for name, value in values.items():
+            self._global[name] = value
 
     @property
     def running(self) -> RunningGraph:
@@ -321,8 +335,10 @@ class GraphSubsystem:
     # -- state -------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Any]:
-        """Values, schedules, what nodes keep, nested graphs, messages that wait."""
-        state = self._kept if self._running is None else self._running.save()
+        """Values, schedules, what nodes keep and share, nested graphs, messages that wait."""
+        state, shared = self._kept or (None, self._shared())
+        if self._running is not None:
+            state, shared = self._running.save(), self._shared()
         saved = None
         if state is not None:
             now, start, nodes = state
@@ -331,6 +347,7 @@ class GraphSubsystem:
             saved = {"now": now, "start": start, "nodes": dict(zip(names, nodes, strict=True))}
         return {
             "graph": saved,
+            "shared": shared,
             "messages": [[node, message] for node, message in self._messages],
             "step": self._step,
             "asked": self._asked,
@@ -345,7 +362,8 @@ class GraphSubsystem:
         self._messages = [(node, message) for node, message in state["messages"]]
         self._step, self._asked = state["step"], state["asked"]
         saved = state["graph"]
-        self._kept = saved and (saved["now"], saved["start"], list(saved["nodes"].values()))
+        kept = saved and (saved["now"], saved["start"], list(saved["nodes"].values()))
+        self._kept = kept, state.get("shared", {})
         if not started:
             return
         self.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 __all__ = [
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Marker:
-    """A named constant that stays one through copying and pickling."""
+    """A named constant that stays one through copying, pickling and saving."""
 
     _known: dict[str, _Marker] = {}
     name: str
@@ -41,8 +42,8 @@ class _Marker:
     def __deepcopy__(self, memo: object) -> _Marker:
         return self
 
-    def __reduce__(self) -> tuple[type[_Marker], tuple[str]]:
-        return type(self), (self.name,)
+    def __reduce__(self) -> str:
+        return self.name
 
 
 #: In the change of a TSD: the key goes (and must be there).
@@ -67,13 +68,11 @@ class _Required:
 REQUIRED = _Required()
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Removed(Generic[T]):
     """In the change of a TSS: the element goes. Equal to, and hashed as, the element."""
 
-    __slots__ = ("item",)
-
-    def __init__(self, item: T) -> None:
-        self.item = item
+    item: T
 
     def __eq__(self, other: object) -> bool:
         return self.item == (other.item if isinstance(other, Removed) else other)
