@@ -129,6 +129,7 @@ def test_a_file_becomes_a_scene(cell: Path) -> None:
         ("[[subsystem]]\ntype='parts_of_cell:Solver'\nrunner='X'", 3, "subsystem[0].runner",
          "one of Robot, Capture"),
         ("[scne]\nseed = 1", 1, "scne", "did you mean 'scene'"),
+        ("[scene]\nseed = 1\nseed = 2\n", 3, "the file", "Cannot overwrite a value"),
         ("[scene\nseed = 1", 1, "the file", "TOML"),
     ],
 )  # fmt: skip

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import tempfile
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Table
 
 from mainspring._kernel.clock import MAX_RUNNERS
 from mainspring.clock import DEFAULT_RUNNERS, Phase, Rate, RateLike, TimeMode
 from mainspring.errors import did_you_mean
+from mainspring.scene._edit import edited
 from mainspring.scene._entry import import_class
-from mainspring.scene._lines import line_of, locate
+from mainspring.scene._layout import Layout, line_of, load
 from mainspring.scene._scene import Scene
 from mainspring.scene._schema import BINDING, RUNNER, SCENE, SCRIPT, SUBSYSTEM, Key
 from mainspring.scene._script import LIFECYCLE, Script
@@ -84,16 +84,21 @@ def _refuse(source: str, faults: list[Fault], causes: Iterable[BaseException | N
 
 def _examine(text: str, source: str) -> tuple[SceneSettings, list[Fault]]:
     """What the text says, and what is wrong with it; the first is whole when the second is empty."""
-    try:
-        document = tomlkit.parse(text).unwrap()
-    except TOMLKitError as error:
-        found = str(error).split(" at line ")[0]
-        line = getattr(error, "line", None)
-        raise SettingsError(source, [Fault("the file", found, "TOML", line)]) from None
-    check = _Check(locate(text))
+    document = _parsed(text, source)
+    check = _Check(Layout(text).lines)
     check.document(document)
     known = {key: document[key] for key in _TOP if key in document}
     return SceneSettings(**known, source=source, lines=check.lines), check.faults
+
+
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    try:
+        return load(text)
+    except tomllib.TOMLDecodeError as error:
+        found, _, place = str(error).partition(" (at ")
+        told = re.match(r"line (\d+)", place)
+        line = int(told[1]) if told else text.count("\n") + 1  # where it ends too soon
+        raise SettingsError(source, [Fault("the file", found, "TOML", line)]) from None
 
 
 class _Check:
@@ -285,55 +290,15 @@ def _misfit(found: type[Any], args: dict[str, Any]) -> tuple[str, str] | None:
 def write_settings(settings: SceneSettings, path: str | os.PathLike[str]) -> None:
     """Writes settings to a file, whole or not at all; what stands there keeps its comments."""
     path = Path(path)
-    document = tomlkit.parse(_read(path)) if path.exists() else tomlkit.document()
-    _merge(document, "scene", settings.scene)
-    for name in ("runner", "script", "subsystem"):
-        _merge_array(document, name, getattr(settings, name))
-    _merge(document, "bindings", settings.bindings)
-    text = tomlkit.dumps(document)
+    before = _read(path) if path.exists() else ""
+    have = _parsed(before, str(path))
+    # What stands there empty is nothing to write, and nothing to take out.
+    wanted = {
+        key: value for key in _TOP if (value := getattr(settings, key)) or not have.get(key, True)
+    }
+    text = edited(before, wanted)
     parse_settings(text, source=str(path))  # never write what could not be read back
     _replace(path, text)
-
-
-def _merge(parent: Any, key: str, values: dict[str, Any]) -> None:
-    """Makes the table `key` of `parent` hold `values`, touching only what differs."""
-    if not values and key not in parent:
-        return
-    if key not in parent:
-        parent[key] = tomlkit.table(
-            is_super_table=any(isinstance(v, dict) for v in values.values())
-        )
-    _update(parent[key], values)
-
-
-def _update(table: Any, values: dict[str, Any]) -> None:
-    for name in [name for name in table if name not in values]:
-        del table[name]
-    for name, value in values.items():
-        if isinstance(value, dict) and isinstance(table.get(name), (Table, dict)):
-            _update(table[name], value)
-        elif isinstance(value, dict):
-            fresh = tomlkit.inline_table() if name == "args" else tomlkit.table()
-            fresh.update(value)
-            table[name] = fresh
-        elif name not in table or table[name] != value:
-            table[name] = value
-
-
-def _merge_array(document: Any, key: str, rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        document.pop(key, None)
-        return
-    if not isinstance(document.get(key), AoT):
-        document.pop(key, None)
-        document[key] = tomlkit.aot()
-    array = document[key]
-    while len(array) > len(rows):
-        del array[len(array) - 1]
-    for i, row in enumerate(rows):
-        if i >= len(array):
-            array.append(tomlkit.table())
-        _update(array[i], row)
 
 
 def _replace(path: Path, text: str) -> None:
