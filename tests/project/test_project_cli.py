@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -230,3 +231,33 @@ def test_a_command_that_is_cancelled_too_late_says_so(run: Run, tmp_path: Path) 
     assert done.returncode == 130
     assert done.stderr == "too late to cancel, it is done: save cell as other\n"
     assert run("export", "other").returncode == 0
+
+
+def test_a_project_runs_its_first_scene_and_keeps_the_run(run: Run, tmp_path: Path) -> None:
+    """Its log replays, its report says how it went; a run that cannot begin leaves no folder."""
+    assert run("new", "cell").returncode == 0
+    assert run("run", "cell", "--seconds", "never").returncode == 2
+    assert list((tmp_path / "cell" / "runs").iterdir()) == []
+    done = run("run", "cell", "--seconds", "0.5", "--mode", "sim_high_performance")
+    assert done.returncode == 0, done.stderr
+    kept = tmp_path / "cell" / "runs" / "run-000001"
+    assert f"kept in {kept}" in done.stdout
+    assert json.loads((kept / "report.json").read_text())["end_ns"] == 500_000_000
+    assert "identical" in run("replay", kept / "run.world").stdout
+    for command in ("check", "order", "timeline"):
+        assert run(command, "cell").returncode == 0
+    again = run("run", "cell/scripts", "--seconds", "0.1", "--log", "mine.world")
+    assert again.returncode == 0, "anywhere in it"
+    assert (tmp_path / "mine.world").is_file()
+    assert [path.name for path in kept.parent.iterdir()] == ["run-000001"]
+
+
+def test_a_folder_that_is_no_project_cannot_be_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = run("run", "empty")
+    assert done.returncode == 2
+    assert "is not a mainspring project" in done.stderr
+    package = tmp_path / "packed_scene"
+    package.mkdir()
+    (package / "__init__.py").write_text("from mainspring import Scene as build\n")
+    assert run("check", "packed_scene").returncode == 0, "a package of Python is a scene's module"

@@ -85,12 +85,13 @@ def trace(
 
     from mainspring.capture import Trace
     from mainspring.capture._trace import check_target
+    from mainspring.cli._targets import scene_target
     from mainspring.clock import duration
     from mainspring.scene import open_scene
 
     targets = [check_target(out)]
     targets += [out.with_suffix(suffix) for suffix, on in ((".svg", svg), (".png", png)) if on]
-    opened = open_scene(scene)
+    opened = open_scene(scene_target(scene))
     console = Console(stderr=True)
     watched = Trace(opened, limit=limit)
     opened.start()

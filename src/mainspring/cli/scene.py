@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import sys
 from pathlib import Path
@@ -14,7 +15,11 @@ from mainspring.errors import MainspringError
 __all__ = ["register"]
 
 Target = Annotated[
-    str, typer.Argument(help="A scene file, file.py:function or module:function.", metavar="SCENE")
+    str,
+    typer.Argument(
+        help="A scene file, file.py:function, module:function, or a project's folder.",
+        metavar="SCENE",
+    ),
 ]
 
 
@@ -72,10 +77,14 @@ def run(
         typer.Option(help="Keep the report in this folder, for `mainspring reports send`."),
     ] = None,
 ) -> None:
-    """Runs a scene until its end or Ctrl-C."""
+    """Runs a scene until its end or Ctrl-C.
+
+    Of a project's folder it runs the first scene, and keeps log and report in its runs/.
+    """
     import msgspec
     from rich.console import Console
 
+    from mainspring.cli._targets import project_at
     from mainspring.cli.project import disk_errors
     from mainspring.clock import RunEnd, TimeMode
     from mainspring.scene import open_scene
@@ -83,9 +92,17 @@ def run(
     with disk_errors():
         if outbox is not None:  # a bad one is told now, not at the end of a long run
             outbox.mkdir(parents=True, exist_ok=True)
+    project = project_at(scene)
+    if project is not None:
+        scene = str(project.scene())
     opened = open_scene(scene)
     if mode is not None:
         opened.time.mode = TimeMode.parse(mode)
+    kept = None
+    if project is not None and log is None:
+        with disk_errors():
+            kept = project.new_run()
+        log = kept / "run.world"
     recorder = None
     if log is not None:
         from fractions import Fraction
@@ -95,16 +112,22 @@ def run(
         from mainspring.world.log import parse_every
 
         entry = None if scene.endswith(".toml") else scene if ":" in scene else f"{scene}:build"
-        ahead_ns = None if seconds is None else opened.time.now + time_ns(seconds)
-        recorder = record(
-            opened,
-            log,
-            durability=durability.value,
-            hash_every=parse_every(hash_every),
-            snapshot_every=parse_every(snapshot_every),
-            entry=entry,
-            until=None if ahead_ns is None else Fraction(ahead_ns, 10**9),
-        )
+        try:
+            ahead_ns = None if seconds is None else opened.time.now + time_ns(seconds)
+            recorder = record(
+                opened,
+                log,
+                durability=durability.value,
+                hash_every=parse_every(hash_every),
+                snapshot_every=parse_every(snapshot_every),
+                entry=entry,
+                until=None if ahead_ns is None else Fraction(ahead_ns, 10**9),
+            )
+        except BaseException:
+            if kept is not None:
+                with contextlib.suppress(OSError):
+                    kept.rmdir()  # nothing ran, so there is no run
+            raise
     bar = progress and not as_json and Console(stderr=True).is_terminal
     try:
         report = opened.run(seconds, progress=bar)
@@ -125,6 +148,14 @@ def run(
         sys.stdout.write(msgspec.json.encode(shown, enc_hook=str).decode() + "\n")
     else:
         _print_summary(opened, report)
+    if kept is not None:
+        from mainspring.project import write_atomically
+
+        data = msgspec.json.encode(report, enc_hook=str)
+        with disk_errors():
+            write_atomically(kept / "report.json", msgspec.json.format(data, indent=2) + b"\n")
+        if not as_json:
+            typer.echo(f"kept in {kept}")
     if outbox is not None:
         from mainspring.project import Outbox
 
@@ -189,6 +220,7 @@ def check(
 
     import msgspec
 
+    from mainspring.cli._targets import scene_target
     from mainspring.scene import SettingsError, json_schema, open_scene
 
     if schema:
@@ -197,7 +229,7 @@ def check(
     if scene is None:
         raise typer.BadParameter("name a scene file", param_hint="SCENE")
     try:
-        opened = open_scene(scene)
+        opened = open_scene(scene_target(scene))
     except SettingsError as error:
         if not as_json:
             raise
@@ -226,9 +258,10 @@ def order(
     from rich.markup import escape
     from rich.table import Table
 
+    from mainspring.cli._targets import scene_target
     from mainspring.scene import open_scene
 
-    rows = open_scene(scene).time.execution_order()
+    rows = open_scene(scene_target(scene)).time.execution_order()
     if as_json:
         typer.echo(msgspec.json.encode(rows, enc_hook=str).decode())
         return
@@ -254,12 +287,13 @@ def timeline(
     """Shows when each runner steps, and where they meet."""
     import msgspec
 
+    from mainspring.cli._targets import scene_target
     from mainspring.cli.project import disk_errors
     from mainspring.clock import time_ns
     from mainspring.scene import Scene, open_scene
     from mainspring.scene.timeline import draw_svg, draw_text, one_cycle_ns
 
-    opened = Scene() if scene is None else open_scene(scene)
+    opened = Scene() if scene is None else open_scene(scene_target(scene))
     span = one_cycle_ns(opened.time) if until is None else time_ns(until)
     if span <= 0:
         raise typer.BadParameter(f"{until} is no span above zero", param_hint="--until")
