@@ -96,22 +96,20 @@ class _Checked(Generator[Any, Any, Any]):
 def _async_generator(function: Callable[..., Any], gate: Gate) -> Callable[..., Any]:
     async def checked(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         running = function(*args, **kwargs)
-        step = running.asend(None)
+        go_on, told = running.asend, None
         while True:
+            gate()
             try:
-                gate()
-                item = await step
+                item = await go_on(told)
             except StopAsyncIteration:
                 return
             try:
-                sent = yield item
+                go_on, told = running.asend, (yield item)
             except GeneratorExit:
                 await running.aclose()
                 raise
             except BaseException as error:
-                step = running.athrow(error)
-            else:
-                step = running.asend(sent)
+                go_on, told = running.athrow, error
 
     return checked
 
