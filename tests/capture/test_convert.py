@@ -415,3 +415,31 @@ def test_a_target_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     for target in ("file/t.parquet", "file/t.csv", "file/folder"):
         with pytest.raises(CaptureError, match="was not written"):
             convert(tmp_path / "run.mcap", tmp_path / target)
+
+
+def test_a_wide_table_is_read_in_small_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is held at once depends neither on its rows nor on its columns."""
+    from mainspring.capture import _parquet
+
+    channels, rows = 50, 300
+    with McapWriter(tmp_path / "in.mcap") as writer:
+        ids = [writer.channel(f"/c{i}") for i in range(channels)]
+        for k in range(rows):
+            for i, id in enumerate(ids):
+                writer.message(id, k, b'{"value":%d}' % (k * channels + i))
+    convert(tmp_path / "in.mcap", tmp_path / "t.parquet")
+    pieces: list[int] = []
+    rows_of = _parquet._rows_of
+
+    def counted(batch: Any, plans: Any) -> Any:
+        pieces.append(batch.num_rows)
+        return rows_of(batch, plans)
+
+    monkeypatch.setattr(_parquet, "_rows_of", counted)
+    monkeypatch.setattr(_parquet, "_CELLS", 5000)
+    convert(tmp_path / "t.parquet", tmp_path / "out.mcap")
+    assert sum(pieces) == rows
+    assert max(pieces) * channels <= 5000
+    assert messages(tmp_path / "out.mcap") == messages(tmp_path / "in.mcap")

@@ -182,6 +182,24 @@ def test_a_plot_has_its_lines_in_it(tmp_path: Path) -> None:
     assert (tmp_path / "c.png").read_bytes() == (tmp_path / "a.png").read_bytes()
 
 
+def test_many_panels_stand_in_columns_and_too_many_are_refused(tmp_path: Path) -> None:
+    def record(count: int) -> Path:
+        path = tmp_path / f"{count}.mcap"
+        with McapWriter(path) as writer:
+            for number in range(count):
+                channel = writer.channel(f"/c{number}")
+                writer.message(channel, 0, b'{"value":%d}' % number)
+                writer.message(channel, 10, b'{"value":1.5}')
+        return path
+
+    assert len(plot(record(30), tmp_path / "30.png")) == 30
+    height, width = pixels(tmp_path / "30.png").shape[:2]
+    assert 0.5 < width / height < 2
+    with pytest.raises(CaptureError, match="these 200 lines make 200 panels"):
+        plot(record(200), tmp_path / "200.png")
+    assert not (tmp_path / "200.png").exists()
+
+
 def test_plots_that_cannot_be_drawn_say_why(tmp_path: Path) -> None:
     record_demo(tmp_path / "run.mcap")
     with pytest.raises(ChannelError, match="'/cam' has nothing numeric"):

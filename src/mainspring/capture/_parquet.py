@@ -22,6 +22,7 @@ from mainspring.errors import MissingExtraError
 __all__ = ["ParquetTable", "read_description", "read_messages"]
 
 _KEY = b"mainspring"
+_CELLS = 1 << 17
 _TYPES = {
     "d": "float64", "f": "float32", "q": "int64", "i": "int32", "h": "int16", "b": "int8",
     "Q": "uint64", "I": "uint32", "H": "uint16", "B": "uint8", "?": "bool_",
@@ -112,10 +113,15 @@ def read_messages(
             return
         plans = [plan_from_json(item) for item in msgspec.json.decode(described)["channels"]]
         done, total = 0, max(file.metadata.num_rows, 1)
-        for batch in file.iter_batches():
+        for batch in file.iter_batches(_rows_at_once(file)):
             yield from _rows_of(batch, plans)
             done += batch.num_rows
             progress(done / total)
+
+
+def _rows_at_once(file: Any) -> int:
+    """So many that their messages take some megabytes, however many columns there are."""
+    return max(_CELLS // len(file.schema_arrow.names), 64)
 
 
 def _rows_of(batch: Any, plans: list[Plan]) -> Iterator[tuple[int, ChannelInfo, bytes]]:
@@ -162,7 +168,7 @@ def _foreign(
     others = [name for position, name in enumerate(names) if position != clock]
     reader = RowReader(others, default_topic="/" + path.stem, where=str(path))
     done, total = 0, max(file.metadata.num_rows, 1)
-    for batch in file.iter_batches():
+    for batch in file.iter_batches(_rows_at_once(file)):
         times = _times_ns(batch.column(clock), names[clock], path)
         columns = [
             [MISSING if cell is None else cell for cell in batch.column(position).to_pylist()]

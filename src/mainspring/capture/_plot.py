@@ -114,33 +114,37 @@ def _draw(lines: list[Line], target: Path, title: str) -> None:
         ((size, unit) for least, size, unit in _UNITS if end - begin >= least),
         (1e3, "µs") if end > begin else (1e9, "s"),
     )
+    margin = 0.01 * (end - begin) or 1e9
+    heights = [
+        max(_height(panels[i][1]) for i in range(row, len(panels), down)) for row in range(down)
+    ]
+    wide, high = (11.0 if across == 1 else 7.5 * across), 0.9 + sum(heights)
+    # Fitting every label costs the square of the panels; many are given the same room instead.
+    fitted = len(panels) <= 2 * _ROWS
     # Our own figure, never pyplot: nothing global is touched, and no display is looked for.
     with matplotlib.rc_context({"svg.hashsalt": "mainspring", "font.size": 9}), Outputs() as files:
-        height = 0.9 + sum(
-            max(_height(panels[i][1]) for i in range(row, len(panels), down)) for row in range(down)
-        )
-        figure = Figure(figsize=(11 if across == 1 else 7.5 * across, height), layout="constrained")
+        figure = Figure(figsize=(wide, high), layout="constrained" if fitted else None)
         FigureCanvasAgg(figure)
         figure.suptitle(_literal(title), fontsize=13, fontweight="bold")
-        ratios = [
-            max(_height(panels[i][1]) for i in range(r, len(panels), down)) for r in range(down)
-        ]
-        grid = figure.subplots(
-            down, across, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
-        )
+        if not fitted:
+            figure.suptitle(_literal(title), y=1 - 0.15 / high, fontsize=13, fontweight="bold")
+            figure.subplots_adjust(
+                left=0.8 / wide, right=1 - 1.5 / wide, wspace=0.45,
+                bottom=0.6 / high, top=1 - 0.7 / high, hspace=0.4,
+            )  # fmt: skip
+        grid = figure.subplots(down, across, squeeze=False, gridspec_kw={"height_ratios": heights})
         # order: down the first column, then down the next
         axes = grid.T.reshape(-1)
-        for panel, (name, members) in zip(axes, panels, strict=False):
+        for number, (name, members) in enumerate(panels):
+            panel = axes[number]
             _draw_panel(panel, name, members, size)
+            panel.set_xlim((begin - margin) / size, (end + margin) / size)
+            if number % down == down - 1 or number == len(panels) - 1:
+                panel.set_xlabel(f"sim time [{unit}]")
+            else:
+                panel.tick_params(labelbottom=False)
         for panel in axes[len(panels) :]:
             panel.remove()
-        for column in range(across):
-            last = axes[min((column + 1) * down, len(panels)) - 1]
-            last.set_xlabel(f"sim time [{unit}]")
-            last.tick_params(labelbottom=True)
-        if end > begin:
-            margin = 0.01 * (end - begin)
-            axes[0].set_xlim((begin - margin) / size, (end + margin) / size)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         figure.savefig(
             files.add(target),
