@@ -199,6 +199,47 @@ private:
     }
 };
 
+// Two things combined: the first input, which combines the others, where both of those have a value,
+// else the one that has.
+class Both final : public NativeNode<3> {
+public:
+    std::unique_ptr<Out> make_output() override { return std::make_unique<Link>(*spec->out, this); }
+    void eval(Time now) override { choose(now); }
+    void rebind(Time now) override { choose(now); }
+
+private:
+    void choose(Time now) {
+        Out* const chosen = !valid(1) ? in_[2] : valid(2) ? in_[0] : in_[1];
+        static_cast<Link&>(*out).bind(chosen, now);
+    }
+};
+
+// By how many of the inputs from the fourth on have a value: the first input for none, the second
+// for one, the third for more. An input that is not there stands for nothing.
+class ByCount final : public Node {
+public:
+    std::unique_ptr<Out> make_output() override { return std::make_unique<Link>(*spec->out, this); }
+    void wire(std::uint32_t i, Out* source) override {
+        if (i < 3)
+            choices_[i] = source;
+        else
+            counted_.push_back(source);
+    }
+    void start(Time now) override { graph->engine->schedule(this, now); }
+    void eval(Time now) override { choose(now); }
+    void rebind(Time now) override { choose(now); }
+
+private:
+    void choose(Time now) {
+        std::size_t count = 0;
+        for (const Out* part : counted_)
+            if (part->valid() && ++count == 2) break;
+        static_cast<Link&>(*out).bind(choices_[count], now);
+    }
+    Out* choices_[3] = {};
+    std::vector<Out*> counted_;
+};
+
 // Feedback: what reaches the sink ticks the source in the next cycle.
 class FeedbackSource final : public Node {
 public:
@@ -265,6 +306,8 @@ const OpEntry entries[] = {
     {"deref", make_node<DerefNode>},
     {"ref", make_node<RefNode>},
     {"or_else", make_node<OrElse>},
+    {"both", make_node<Both>},
+    {"by_count", make_node<ByCount>},
     {"feedback_source", make_node<FeedbackSource>},
     {"feedback_sink", make_node<FeedbackSink>},
 };

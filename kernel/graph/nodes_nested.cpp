@@ -570,12 +570,12 @@ private:
             if (alone_ == nullptr) {
                 alone_ = make_child(spec->templates[0]);
                 alone_->place = 0;
-                bind_stub(*alone_, 0, zero, now);
-                bind_stub(*alone_, 1, join(1).result.get(), now);
+                bind_stub(*alone_, 0, join(1).result.get(), now);
+                bind_stub(*alone_, 1, zero, now);
                 bind_rest(*alone_, now);
                 alone_->start(now);
             } else {
-                bind_stub(*alone_, 1, join(1).result.get(), now);  // growing made another root
+                bind_stub(*alone_, 0, join(1).result.get(), now);  // growing made another root
             }
             result.bind(alone_->output(), now);
             return;

@@ -634,7 +634,7 @@ PyObject* apply_result(PyObject* self, PyObject* value) {
         Py_RETURN_NONE;
     });
 }
-PyObject* can_apply_result(PyObject* self, PyObject*) {
+PyObject* can_apply_result(PyObject* self, PyObject* const*, Py_ssize_t) {
     return guard([&]() -> PyObject* {
         Out* out = writable(self);
         return PyBool_FromLong(can_apply(*out, now_of(*out)));
@@ -682,25 +682,24 @@ PyObject* add(PyObject* self, PyObject* key) {
     return guard([&]() -> PyObject* {
         Out* out = writable(self);
         if (out->kind != Kind::set) wrong_kind("add()");
-        static_cast<SetOut&>(*out).add(key, now_of(*out));
+        const bool fresh = static_cast<SetOut&>(*out).add(key, now_of(*out));
         out->mark(now_of(*out));
-        Py_RETURN_NONE;
+        return PyBool_FromLong(fresh);
     });
 }
 PyObject* remove(PyObject* self, PyObject* key) {
     return guard([&]() -> PyObject* {
         Out* out = writable(self);
         const Time now = now_of(*out);
-        if (out->kind == Kind::set) {
-            static_cast<SetOut&>(*out).remove(key, now);
-            out->mark(now);
-        } else if (out->kind == Kind::dict) {
-            static_cast<DictOut&>(*out).erase(key, now);
-            out->mark(now);
-        } else {
+        bool there = false;
+        if (out->kind == Kind::set)
+            there = static_cast<SetOut&>(*out).remove(key, now);
+        else if (out->kind == Kind::dict)
+            there = static_cast<DictOut&>(*out).erase(key, now);
+        else
             wrong_kind("remove()");
-        }
-        Py_RETURN_NONE;
+        out->mark(now);
+        return PyBool_FromLong(there);
     });
 }
 PyObject* get_or_create(PyObject* self, PyObject* key) {
@@ -782,12 +781,13 @@ PyMethodDef methods[] = {
     {"make_active", make_active, METH_NOARGS, "Let ticks evaluate the node."},
     {"make_passive", make_passive, METH_NOARGS, "Let ticks go unnoticed."},
     {"apply_result", apply_result, METH_O, "Apply a value as if the node had returned it."},
-    {"can_apply_result", can_apply_result, METH_NOARGS, "Has the output not ticked yet?"},
+    {"can_apply_result", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(can_apply_result)), METH_FASTCALL,
+     "Has the output not ticked yet, so that it can take this result?"},
     {"invalidate", invalidate, METH_NOARGS, "Take the value away."},
     {"clear", clear, METH_NOARGS, "Remove every key or element."},
     {"touch", touch, METH_NOARGS, "Tick with the value there is."},
-    {"add", add, METH_O, "Add an element to a TSS."},
-    {"remove", remove, METH_O, "Remove an element or key."},
+    {"add", add, METH_O, "Add an element to a TSS: was it new?"},
+    {"remove", remove, METH_O, "Remove an element or key: was it there?"},
     {"get_or_create", get_or_create, METH_O, "The time series of a key, made if missing."},
     {"pop", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(pop)), METH_FASTCALL,
      "Remove a key and give its last value."},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -267,3 +268,33 @@ def test_sets_are_iterated_in_one_order() -> None:
     }
     assert len(found) == 1
     assert "name0" in found.pop()
+
+
+def test_a_name_that_is_still_to_come_may_be_imported_and_says_so_when_used() -> None:
+    """A program that needs nothing of it runs; one that does is told what it waits for."""
+    from mainspring.graph import ToComeError, mesh_, service_impl
+    from mainspring.graph._to_come import NAMES
+
+    with pytest.raises(ToComeError, match="mesh_ is still to come, with graphs made on demand"):
+        mesh_(lambda x: x, 1)
+    with pytest.raises(NotImplementedError, match="service_impl is still to come"):
+
+        @service_impl(interfaces=())
+        def implementation() -> None:
+            """Never made."""
+
+    public = importlib.import_module("mainspring.graph")
+    assert not NAMES.keys() & vars(public).keys()
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = public.nonsense
+
+
+def test_every_operator_to_come_is_named_with_what_it_belongs_to() -> None:
+    """The table of operators and the names that are kept agree on what is not there."""
+    from mainspring.graph._to_come import NAMES
+    from mainspring.graph.operators._catalogue import rows
+
+    missing = {
+        name for _, name, there, _ in rows(importlib.import_module("mainspring.graph")) if not there
+    }
+    assert missing <= NAMES.keys() | {"dereference", "downcast_ref"}

@@ -171,6 +171,8 @@ from mainspring.graph._sentinels import (
     set_delta,
 )
 from mainspring.graph._signature import Signature as WiringNodeSignature
+from mainspring.graph._to_come import ToComeError
+from mainspring.graph._to_come import to_come as _to_come
 from mainspring.graph._types import (
     AUTO_RESOLVE,
     COMPOUND_SCALAR,
@@ -223,10 +225,16 @@ from mainspring.graph.operators import *  # noqa: F403
 from mainspring.graph.operators import __all__ as _operator_names
 from mainspring.graph.test import eval_node
 
+
+def __getattr__(name: str) -> object:
+    return _to_come(name)
+
+
 WiringNodeClass = _nodes.Wirable
 OperatorWiringNodeClass = _nodes.Operator
 
 __all__ = [
+    "ToComeError",
     "LiveRecorder",
     "LiveRun",
     "rerun",

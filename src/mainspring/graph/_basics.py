@@ -97,8 +97,8 @@ def passive(ts: Any) -> WiringPort:
 
 
 def delayed_binding(tp_: Any) -> Any:
-    """A port of this type whose producer is bound later: call it with a port to bind it."""
-    return _Delayed(tp_)
+    """A port of this type, or of the type of this port, whose producer is bound later: call it with a port to bind it."""
+    return _Delayed(tp_.type.dereference() if is_port(tp_) else tp_)
 
 
 class _Delayed:

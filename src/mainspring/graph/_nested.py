@@ -43,6 +43,7 @@ from mainspring.graph._wiring import (
     WiringPort,
     const_of,
     current,
+    nothing_of,
     plain,
     struct,
     wiring,
@@ -430,6 +431,13 @@ def _key_type(ports: Mapping[str, tuple[WiringPort, str]], keys: Any) -> Any:
     raise WiringError("map_ has no keys")
 
 
+def _same_keys(one: Any, other: Any) -> bool:
+    """May a key of the one type be a key of the other?"""
+    if not (isinstance(one, type) and isinstance(other, type)):
+        return True
+    return issubclass(one, other) or issubclass(other, one)
+
+
 def _map_dict(
     func: Any,
     ports: dict[str, tuple[WiringPort, str]],
@@ -459,6 +467,13 @@ def _map_dict(
         tp = port.type.dereference()
         if mark in ("each", "no_key") and not isinstance(tp, TSDm):
             raise WiringError(f"map_({name_of(func)}): {name!r} is a {tp!r} among dictionaries")
+        if mark in ("each", "no_key") and not _same_keys(tp.key, key_type):
+            raise IncorrectTypeBinding(
+                f"map_({name_of(func)}): {name!r} has keys of {type_name(tp.key)}, "
+                f"the others of {type_name(key_type)}",
+                hint="dictionaries are taken apart together by the same keys; "
+                f"pass_through({name}) gives the whole to each",
+            )
         inputs.append(Input(name, port, False, 0))
         plan_inputs.append((mark, at, mark == "each" and keys is None))
         at += 1
@@ -535,8 +550,9 @@ def reduce(
 ) -> Any:
     """Combine the elements of a dictionary or list with a binary graph.
 
-    Associative, they are combined as a tree over the order of their places, and the zero stands
-    for none of them; otherwise in order from the zero on.
+    Associative, those that have a value are combined as a tree over the order of their places; the
+    zero is what there is without any, and joins what is alone. Otherwise they are combined in order:
+    a dictionary's from the zero on, a list's with the zero for what has no value.
     """
     func = callable_of(func)
     port = plain(ts)
@@ -641,22 +657,43 @@ def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associativ
         if not has_zero:
             raise WiringError("reduce over an empty list needs a zero")
         return zero
-    if len(parts) == 1 and has_zero:
-        return func(zero, parts[0])
-    if not is_associative:
-        made = parts[0]
-        for part in parts[1:]:
+    if not is_associative:  # the zero stands for what has no value
+        made, *rest = (_or_else(part, plain(zero)) for part in parts)
+        for part in rest:
             made = func(made, part)
         return made
-    if has_zero:
-        zero = plain(zero)
-        parts = [_or_else(part, zero) for part in parts]
-    while len(parts) > 1:
-        level = [func(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
-        if len(parts) % 2:
-            level.append(parts[-1])
-        parts = level
-    return parts[0]
+    level = parts = [plain(part) for part in parts]
+    while len(level) > 1:
+        pairs = [_both(func(a, b), a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[len(pairs) * 2 :]
+    if not has_zero:
+        return level[0]
+    # The zero is what there is where nothing has a value, and joins what alone has one.
+    none = nothing_of(tp.element.dereference())
+    alone = func(_by_count(none, level[0], none, parts), zero)
+    return _by_count(plain(zero), alone, level[0], parts)
+
+
+def _both(joined: WiringPort, a: WiringPort, b: WiringPort) -> WiringPort:
+    """What joins two ports, where both have a value; else the one that has."""
+    tp = joined.type.dereference()
+    inputs = [
+        Input("joined", plain(joined), False, 0),
+        Input("a", plain(a), True, 0),
+        Input("b", plain(b), True, 0),
+    ]
+    return WiringPort(WiringNode("both", "both", "compute", tp, inputs, link=True), (), tp)
+
+
+def _by_count(
+    none: WiringPort, one: WiringPort, more: WiringPort, parts: list[WiringPort]
+) -> WiringPort:
+    """One of three ports, by how many of the parts have a value."""
+    tp = one.type.dereference()
+    choices = {"none": none, "one": one, "more": more}
+    inputs = [Input(name, plain(port), False, 0) for name, port in choices.items()]
+    inputs += [Input(f"part_{i}", part, True, 0) for i, part in enumerate(parts)]
+    return WiringPort(WiringNode("by_count", "by_count", "compute", tp, inputs, link=True), (), tp)
 
 
 # --- switch_ -----------------------------------------------------------------------------------

@@ -201,4 +201,8 @@ def set_delta(
     added: Iterable[Any] | None = None, removed: Iterable[Any] | None = None, tp: Any = None
 ) -> SetDelta:
     """The change of a TSS that adds and removes these elements."""
+    added, removed = list(added or ()), list(removed or ())
+    both = [item for item in added if item in removed]
+    if both:
+        raise ValueError(f"a set delta cannot both add and remove {', '.join(map(repr, both))}")
     return SetDelta([*(added or ()), *(Removed(item) for item in removed or ())])

@@ -388,6 +388,8 @@ def _is_size(tp: Any) -> bool:
 class CompoundScalar:
     """Base of scalars with fields: write subclasses as dataclasses.
 
+    One that is not declared as a dataclass is made into one where a time series is made of it.
+
     Words of hgraph's in the class line (`namespace=`, `abstract=`, `discriminator=`) are taken; types are told
     apart by their classes here, so nothing needs them.
     """
@@ -909,6 +911,8 @@ def parse_ts(tp: Any, where: str) -> Any:
 def _scalar(tp: Any) -> Any:
     """A scalar type from an annotation, in the one form types are compared in."""
     tp = unaliased(tp)
+    if isinstance(tp, type) and issubclass(tp, CompoundScalar):
+        _complete(tp)
     if isinstance(tp, TsMeta):
         raise ParseError(f"{tp!r} is a time series, a scalar type is needed here")
     if isinstance(tp, TypeVar):
@@ -930,6 +934,18 @@ def _scalar(tp: Any) -> Any:
     if kind is None:
         return tp
     return kind[tuple(a if a is Ellipsis else _scalar(a) for a in inner)]
+
+
+def _complete(tp: type[CompoundScalar]) -> None:
+    """Make a compound scalar that only annotates its fields the dataclass it stands for."""
+    own = tp.__dict__
+    if tp is CompoundScalar or "__dataclass_fields__" in own or not own.get("__annotations__"):
+        return
+    for base in tp.__bases__:
+        if issubclass(base, CompoundScalar):
+            _complete(base)
+    inherited = getattr(tp, "__dataclass_params__", None)
+    dataclass(frozen=inherited is not None and inherited.frozen)(tp)
 
 
 _SETS = (set, frozenset, collections.abc.Set)

@@ -83,7 +83,7 @@ def rows(public: Any) -> list[tuple[str, str, bool, str]]:
     found = []
     for group, names in GROUPS.items():
         for name in names:
-            operator = getattr(public, name, None)
+            operator = vars(public).get(name)  # not what stands for one that is to come
             text = (
                 (getattr(operator, "__doc__", None) or "")
                 .strip()
