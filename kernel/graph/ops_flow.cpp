@@ -101,7 +101,7 @@ public:
         if (!valid(0) || (given ? !valid(1) : !modified(0, now))) return;
         const Real tolerance = given ? f64(1) : 1e-15;
         ScalarOut& last = result();
-        if (!last.valid() || !(std::fabs(f64(0) - last.raw.f) <= tolerance))
+        if (!last.valid() || !(std::fabs(f64(0) - last.raw.f) < tolerance))
             last.set_real(f64(0), now);
     }
 };

@@ -233,6 +233,12 @@ PyObject* set_delta(SetOut& set, Time now, bool whole, const KeyTable* before) {
 
 }  // namespace
 
+// Whether a part is a collection that led somewhere until now: it has no value, yet all in it is gone.
+static bool emptied(const Out* part, Time now) {
+    return part->is_link && (part->kind == Kind::set || part->kind == Kind::dict) &&
+           static_cast<const Link*>(part)->before(now) != nullptr;
+}
+
 PyObject* read_delta(Out* from, Time now, bool whole) {
     const KeyTable* before = nullptr;
     const bool all = whole;
@@ -268,7 +274,7 @@ PyObject* read_delta(Out* from, Time now, bool whole) {
             for (std::uint32_t i = 0; i < group.size(); ++i) {
                 Out* child = parts == nullptr ? group.children[i] : parts->part(i);
                 const bool full = parts == nullptr ? whole : all;
-                if (!child->valid() || (!full && !child->modified(now))) continue;
+                if (child->valid() ? !full && !child->modified(now) : !emptied(child, now)) continue;
                 const ObjRef item = steal(read_delta(child, now, full));
                 const ObjRef key = out->kind == Kind::bundle
                                        ? ObjRef(out->type->name_objects[i].get())

@@ -146,7 +146,7 @@ def test_structures_of_ports_are_given_and_returned() -> None:
 
 
 def test_ports_under_keys() -> None:
-    """`TSD.from_ts` holds a key from the first tick of its port, `TSS.from_ts` the values there are."""
+    """`TSD.from_ts` waits until all its ports have a value, `TSS.from_ts` holds the values there are."""
 
     @graph
     def keyed(a: TS[int], b: TS[int]) -> TSD[str, TS[int]]:
@@ -161,8 +161,8 @@ def test_ports_under_keys() -> None:
         return TSS.from_ts(a, b)
 
     ticks = [1, None, 3], [None, 5]
-    assert eval_node(keyed, *ticks) == [{"a": 1}, {"b": 5}, {"a": 3}]
-    assert eval_node(by_number, *ticks) == [{1: 1}, {2: 5}, {1: 3}]
+    assert eval_node(keyed, *ticks) == [None, {"a": 1, "b": 5}, {"a": 3}]
+    assert eval_node(by_number, *ticks) == [None, {1: 1, 2: 5}, {1: 3}]
     found = eval_node(values, [1, None, 5], [None, 5])
     assert [(set(d.added), set(d.removed)) for d in found] == [
         ({1}, set()),

@@ -46,6 +46,8 @@ class _Const:
         return _Const(tp.stop if isinstance(tp, slice) else tp)
 
     def __call__(self, value: Any, tp: Any = None, delay: Any = None, **options: Any) -> WiringPort:
+        if is_port(value):
+            raise WiringError(f"const() takes a value; {value!r} ticks already")
         tp = tp or self._type
         if tp is None:
             tp = TSm(scalar_type_of(value))
@@ -71,8 +73,8 @@ class _Nothing:
         return _Nothing(tp)
 
     def __call__(self, tp: Any = None) -> WiringPort:
-        tp = tp or self._type
-        if not is_ts(tp):
+        tp = self._type if tp is None else tp
+        if is_port(tp) or not is_ts(tp):
             raise WiringError(f"nothing() needs a time-series type, not {type_name(tp)}")
         return nothing_of(tp)
 

@@ -64,6 +64,7 @@ from mainspring.graph._types import (
     TSm,
     TsMeta,
     is_ts_variable,
+    make_schema,
     match,
     parse_ts,
     resolve_hints,
@@ -83,6 +84,7 @@ from mainspring.graph._wiring import (
     inside,
     nothing_of,
     register_port_operator,
+    tsb_from_ts,
 )
 
 
@@ -769,8 +771,7 @@ class GraphFunction(Wirable):
         signature = self.signature
         want = resolved.output
         if want is None:
-            # A graph that declares no result gives what it returns.
-            return out if signature.output is None and is_port(out) else None
+            return as_open_result(out, signature.name) if signature.output is None else None
         if out is None:
             if isinstance(want, TypeVar) and is_ts_variable(want):
                 return None  # any time series at all, or none
@@ -798,6 +799,19 @@ class GraphFunction(Wirable):
             resolved = resolve(open_signature, args, kwargs, given, self.resolvers, make=make)
             resolved.output = substitute(self.signature.output, resolved.bindings)
             return resolved
+
+
+def as_open_result(out: Any, name: str) -> WiringPort | None:
+    """What a graph function that declares no result returned: a port, or ports by name as a bundle."""
+    if isinstance(out, Mapping) and out and all(is_port(port) for port in out.values()):
+        schema = make_schema({key: port.output_type.dereference() for key, port in out.items()})
+        return tsb_from_ts(TSBm(schema), **out)
+    if out is not None and not is_port(out):
+        raise IncorrectTypeBinding(
+            f"graph {name} declares no result but returned {out!r}, which is no port",
+            hint="return a port, a dict of ports (a bundle), or const(value)",
+        )
+    return out  # type: ignore[no-any-return]
 
 
 def as_result(out: Any, want: Any, name: str) -> WiringPort:
@@ -885,8 +899,11 @@ class Operator(Wirable):
                 and candidate.signature.output is not None
             ):
                 pattern = self.signature.output
-                if isinstance(pattern, TypeVar):
-                    match(candidate.signature.output, tp, found)
+                own = candidate.signature.output
+                if isinstance(pattern, TypeVar) and own.is_resolved():
+                    match(tp, own, {})  # what it makes has to be what is asked for
+                elif isinstance(pattern, TypeVar):
+                    match(own, tp, found)
         return found
 
     def choose(

@@ -645,7 +645,7 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
             if is_port(v):
                 match(inner.element, v.type, bindings)
         tp = substitute(inner, bindings)
-        return _structure(lambda: tsd_from_ts(tp, value), tp, make)
+        return _structure(lambda: tsd_from_ts(tp, value, waits=False), tp, make)
     if isinstance(inner, SIGNALm):
         inner = TSm(scalar_type_of(value))
     tp = value_type(value, inner)

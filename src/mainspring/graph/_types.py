@@ -20,6 +20,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, get_args, get_origin
 
+import numpy as np
+
 from mainspring._kernel import graph as _k
 from mainspring.graph._errors import ParseError
 
@@ -177,7 +179,7 @@ class TSDm(TsMeta):
         """A dictionary of this type from the ports of its keys."""
         from mainspring.graph._wiring import tsd_from_ts
 
-        return tsd_from_ts(self, *args, **kwargs)
+        return tsd_from_ts(self, args[0] if args else kwargs)
 
     def _make_kernel(self) -> Any:
         return _k.ts_type(
@@ -376,6 +378,13 @@ class Size(metaclass=_SizeMeta):
 
 class WindowSize(Size):
     """`WindowSize[10]` or `WindowSize[timedelta(seconds=5)]`."""
+
+
+class Array(np.ndarray):
+    """`TS[Array[float, Size[3]]]`: NumPy arrays of a fixed shape. An annotation: values are plain arrays."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _pytypes.GenericAlias(cls, item if isinstance(item, tuple) else (item,))
 
 
 def _is_size(tp: Any) -> bool:
@@ -744,7 +753,7 @@ class TSD(_Structure):
     def from_ts(*args: Any, **kwargs: Any) -> Any:
         from mainspring.graph._wiring import tsd_from_ts
 
-        return tsd_from_ts(None, *args, **kwargs)
+        return tsd_from_ts(None, args[0] if args else kwargs)
 
 
 class TSW:
@@ -762,7 +771,7 @@ class TSW:
         elif isinstance(size, TypeVar):
             least = WINDOW_SIZE_MIN
         else:
-            least = WindowSize[_dt.timedelta()] if size.TIME is not None else WindowSize[0]
+            least = size  # valid as a whole once it is full
         return _intern(TSWm, (_scalar(scalar), size, least))
 
 

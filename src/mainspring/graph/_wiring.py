@@ -237,6 +237,10 @@ class PortAttributeError(WiringError, AttributeError):
     """A port has no such field."""
 
 
+class PortIndexError(StructureError, IndexError):
+    """A port has no such element."""
+
+
 class WiringPort:
     """An output of a node under construction, to be given to other nodes.
 
@@ -300,7 +304,11 @@ class WiringPort:
         tp = self.type.dereference()
         if isinstance(tp, TSBm):
             return [(n, self.child(i, t)) for i, (n, t) in enumerate(tp.fields.items())]
-        if isinstance(tp, TSLm) and tp.size is not Size and getattr(tp.size, "SIZE", None):
+        if (
+            isinstance(tp, TSLm)
+            and tp.size is not Size
+            and getattr(tp.size, "SIZE", None) is not None
+        ):
             return [(i, self.child(i, tp.element)) for i in range(tp.size.SIZE)]
         raise WiringError(
             f"{self!r} has no parts at fixed places",
@@ -322,19 +330,21 @@ class WiringPort:
         if (
             isinstance(tp, TSLm)
             and isinstance(item, (int, slice))
-            and getattr(tp.size, "SIZE", None)
+            and getattr(tp.size, "SIZE", None) is not None
         ):
             if isinstance(item, slice):
                 return tsl_from_ts(*[port for _, port in self.children()[item]])
             count = tp.size.SIZE
             if not -count <= item < count:
-                raise IndexError(f"{tp!r} has no element {item}")
+                raise PortIndexError(
+                    f"{tp!r} has no element {item}", hint=f"its elements are 0 to {count - 1}"
+                )
             return self.child(item % count, tp.element)
         return port_operator("getitem_", self, item)
 
     def __iter__(self) -> Iterator[Any]:
         tp = self.type.dereference()
-        if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None):
+        if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None) is not None:
             return iter([port for _, port in self.children()])
         if isinstance(tp, TSBm):
             return iter([port for _, port in self.children()])
@@ -345,7 +355,7 @@ class WiringPort:
 
     def __len__(self) -> int:
         tp = self.type.dereference()
-        if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None):
+        if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None) is not None:
             return int(tp.size.SIZE)
         if isinstance(tp, TSBm):
             return len(tp.fields)
@@ -463,7 +473,7 @@ def _syntax() -> None:
     pairs = {
         "add": "add_", "sub": "sub_", "mul": "mul_", "truediv": "div_", "floordiv": "floordiv_",
         "mod": "mod_", "pow": "pow_", "lshift": "lshift_", "rshift": "rshift_", "and": "bit_and",
-        "or": "bit_or", "xor": "bit_xor", "divmod": "divmod_", "matmul": "matmul_",
+        "or": "bit_or", "xor": "bit_xor", "divmod": "divmod_",
     }  # fmt: skip
     for dunder, name in pairs.items():
 
@@ -668,10 +678,9 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
     return struct(tp, parts)
 
 
-def tsd_from_ts(tp: Any, *args: Any, **kwargs: Any) -> Any:
-    """A dictionary from ports at fixed keys."""
-    items = dict(args[0]) if args else kwargs
-    return port_operator("tsd_from_ports", tp, items)
+def tsd_from_ts(tp: Any, items: Mapping[Any, Any], waits: bool = True) -> Any:
+    """A dictionary from ports at fixed keys, which waits until all have a value, or takes each as it comes."""
+    return port_operator("tsd_from_ports", tp, dict(items), waits)
 
 
 def tss_from_ts(*args: Any, **kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ lists all of them.
 
 from mainspring.graph.operators import (
     _access,
+    _arrays,
     _bundles,
     _choice,
     _dates,
@@ -34,7 +35,16 @@ from mainspring.graph.operators import (
     _window,
 )
 from mainspring.graph.operators._aliases import accumulate, average, drop_dups
-from mainspring.graph.operators._calls import cast_, collect, combine, convert, downcast_, emit
+from mainspring.graph.operators._calls import (
+    cast_,
+    collect,
+    combine,
+    convert,
+    downcast_,
+    downcast_ref,
+    emit,
+)
+from mainspring.graph.operators._dicts import filter_by
 from mainspring.graph.operators._enums import CmpResult, DivideByZero
 from mainspring.graph.operators._names import *  # noqa: F403
 from mainspring.graph.operators._names import __all__ as _operator_names
@@ -46,7 +56,7 @@ from mainspring.graph.operators._statistics import center_of_mass_to_alpha, span
 # Importing a module is what adds its overloads.
 _MODULES = (
     _names, _native, _running, _scalars, _text, _dates, _access, _lists, _sets, _dicts, _mappings, _ports, _choice, _stream,
-    _statistics, _bundles, _window, _sinks,
+    _statistics, _bundles, _window, _arrays, _sinks,
 )  # fmt: skip
 
 __all__ = [
@@ -65,8 +75,10 @@ __all__ = [
     "combine",
     "convert",
     "downcast_",
+    "downcast_ref",
     "drop_dups",
     "emit",
+    "filter_by",
     "span_to_alpha",
     "zero",
 ]

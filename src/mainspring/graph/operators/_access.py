@@ -6,6 +6,7 @@ from enum import Enum
 from operator import attrgetter, methodcaller
 from typing import Any, get_args, get_origin
 
+from mainspring.graph._wiring import WiringPort
 from mainspring.graph.operators._base import (
     COMPOUND_SCALAR,
     REF,
@@ -14,6 +15,8 @@ from mainspring.graph.operators._base import (
     SIZE,
     TIME_SERIES_TYPE,
     TS,
+    TS_SCHEMA,
+    TSB,
     TSL,
     TSBm,
     TSDm,
@@ -57,6 +60,19 @@ _PARTS: dict[Any, dict[str, tuple[Callable[[Any], Any], Any]]] = {
 }
 
 
+# Those that are methods of the value may be called, as one would call them on it.
+_METHODS = {"weekday", "isoweekday", "isoformat", "timestamp", "total_seconds"}
+
+
+class MethodPort(WiringPort):
+    """What a method without arguments gives: ``ts.weekday`` and ``ts.weekday()`` are the same port."""
+
+    __slots__ = ()
+
+    def __call__(self) -> WiringPort:
+        return self
+
+
 def temporal_attr(port: Any, name: str) -> Any:
     """Wire what a port of a date, a time, a span of time or an enumeration shows under a name."""
     kind = port.output_type.dereference().scalar
@@ -67,9 +83,10 @@ def temporal_attr(port: Any, name: str) -> Any:
     if found is None:
         return None
     read, out = found
-    return made_node(
+    part = made_node(
         f"{kind.__name__}_{name}", lambda ts: read(ts.value), {"ts": TS[kind]}, TS[out]
     )(port)
+    return MethodPort(part.node, part.path, part.type) if name in _METHODS else part
 
 
 # --- attributes -------------------------------------------------------------------------------------
@@ -162,7 +179,17 @@ def map_attr(ts: Any, attr: str) -> Any:
     return map_(lambda one: getattr_(one, attr), ts)
 
 
-@compute_node(overloads=setattr_)
+def _has_field(bindings: Any, scalars: Any) -> bool | str:
+    cls, attr = bindings[COMPOUND_SCALAR], scalars["attr"]
+    fields = scalar_fields(cls)
+    if attr not in fields:
+        return f"{type_name(cls)} has no field {attr!r}; it has {', '.join(fields)}"
+    if fields[attr] != bindings[SCALAR]:
+        return f"{attr} is {type_name(fields[attr])}, not {type_name(bindings[SCALAR])}"
+    return True
+
+
+@compute_node(overloads=setattr_, requires=_has_field)
 def setattr_compound(ts: TS[COMPOUND_SCALAR], attr: str, value: TS[SCALAR]) -> TS[COMPOUND_SCALAR]:
     """The value with one field replaced."""
     from dataclasses import replace
@@ -177,7 +204,27 @@ def setattr_compound(ts: TS[COMPOUND_SCALAR], attr: str, value: TS[SCALAR]) -> T
 def getitem_list(ts: TSL[REF[TIME_SERIES_TYPE], SIZE], key: TS[int]) -> REF[TIME_SERIES_TYPE]:
     """The element at a live place."""
     place = key.value
-    return ts[place].value if -len(ts) <= place < len(ts) else None
+    if not -len(ts) <= place < len(ts):
+        raise IndexError(f"getitem_: a list of {len(ts)} has no element {place}")
+    return ts[place].value
+
+
+@graph(overloads=getitem_)
+def getitem_place(ts: TSL[TIME_SERIES_TYPE, SIZE], key: int) -> TIME_SERIES_TYPE:
+    """The element at a place known while wiring."""
+    return ts[key]
+
+
+@graph(overloads=getitem_)
+def getitem_field(ts: TSB[TS_SCHEMA], key: str):
+    """The field with a name."""
+    return ts[key]
+
+
+@graph(overloads=getitem_)
+def getitem_field_place(ts: TSB[TS_SCHEMA], key: int):
+    """The field at a place."""
+    return ts[key]
 
 
 @compute_node(overloads=getitem_)
@@ -204,7 +251,8 @@ def getitem_fixed(ts: TS[SCALAR], key: int):
 
 def _is_sized(bindings: Any, scalars: Any) -> bool | str:
     tp = bindings[SCALAR]
-    return hasattr(get_origin(tp) or tp, "__len__") or f"{type_name(tp)} has no length"
+    sized = hasattr(get_origin(tp) or tp, "__len__") and not is_subclass(tp, Enum)
+    return sized or f"{type_name(tp)} has no length"
 
 
 @compute_node(overloads=len_, requires=_is_sized)

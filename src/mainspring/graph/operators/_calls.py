@@ -5,6 +5,7 @@ from typing import Any
 from mainspring.graph._nodes import BuiltIn
 from mainspring.graph.operators._base import (
     OUT,
+    REF,
     TS,
     NoOverloadError,
     WiringError,
@@ -141,9 +142,25 @@ class Downcast:
         )(port)
 
 
+class DowncastRef:
+    """``downcast_ref(Dog, ts)``: the same time series as one of a more special type, without a look at it."""
+
+    takes_series = True  # lists given to `eval_node` are the ticks of an input
+    __name__ = "downcast_ref"
+
+    def __call__(self, tp: Any, ts: Any) -> Any:
+        port = lifted(ts)
+        inputs = {"ts": REF[port.output_type.dereference()]}
+        node = made_node(
+            f"downcast_ref_{type_name(tp)}", lambda one: one.value, inputs, REF[TS[tp]]
+        )
+        return node(port)
+
+
 convert = Convert()
 combine = Combine()
 collect = Collect()
 emit = Emit()
 cast_ = BuiltIn(Cast())
 downcast_ = BuiltIn(Downcast())
+downcast_ref = BuiltIn(DowncastRef())

@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Sets and dictionaries": (
         "union", "intersection", "difference", "symmetric_difference", "keys_", "values_", "flip",
-        "flip_keys", "collapse_keys", "uncollapse_keys", "rekey", "partition", "unpartition", "make_tsd",
+        "flip_keys", "collapse_keys", "uncollapse_keys", "rekey", "partition", "unpartition", "filter_by", "make_tsd",
         "reduce_tsd_with_race", "reduce_tsd_of_bundles_with_race",
     ),
     "Choice": (

@@ -24,6 +24,7 @@ from mainspring.graph.operators._base import (
     TSLm,
     changed,
     compute_node,
+    const_of,
     graph,
     made_node,
     native_node,
@@ -32,6 +33,7 @@ from mainspring.graph.operators._names import (
     all_,
     any_,
     default,
+    dereference,
     if_,
     if_cmp,
     if_then_else,
@@ -129,6 +131,12 @@ def reduce_race(
 
 
 @graph(overloads=reduce_tsd_of_bundles_with_race)
+def reduce_plain_race(tsd: TSD[K, TIME_SERIES_TYPE]) -> TIME_SERIES_TYPE:
+    """A race of the elements, where they have no fields."""
+    return reduce_tsd_with_race(tsd)
+
+
+@graph(overloads=reduce_tsd_of_bundles_with_race)
 def reduce_bundles_race(tsd: TSD[K, TSB[TS_SCHEMA]]) -> TSB[TS_SCHEMA]:
     """A race for each field of the bundles."""
     tp = tsd.output_type.dereference().element
@@ -136,20 +144,35 @@ def reduce_bundles_race(tsd: TSD[K, TSB[TS_SCHEMA]]) -> TSB[TS_SCHEMA]:
     return TSB[tp.schema].from_ts(**fields)
 
 
+def _of_many(name: str, ports: list[Any], of_none: bool) -> Any:
+    if not ports:
+        return const_of(of_none, TS[bool])
+    inputs = [(f"in_{i}", port, True) for i, port in enumerate(ports)]
+    return native_node(name, name, inputs, TS[bool])
+
+
+@graph(overloads=dereference)
+def dereference_list(tsb: TSL[TIME_SERIES_TYPE, SIZE]) -> TSL[TIME_SERIES_TYPE, SIZE]:
+    """The elements, as ports of their own."""
+    return TSL.from_ts(*tsb)
+
+
+@graph(overloads=dereference)
+def dereference_bundle(tsb: TSB[TS_SCHEMA]) -> TSB[TS_SCHEMA]:
+    """The fields, as ports of their own."""
+    return TSB[tsb.output_type.dereference().schema].from_ts(**tsb.as_dict())
+
+
 @graph(overloads=all_)
 def all_many(*args: TSL[TS[bool], SIZE]) -> TS[bool]:
     """True when every one has a value and it is true."""
-    return native_node(
-        "all_", "all_", [(f"in_{i}", port, True) for i, port in enumerate(args)], TS[bool]
-    )
+    return _of_many("all_", list(args), True)
 
 
 @graph(overloads=any_)
 def any_many(*args: TSL[TS[bool], SIZE]) -> TS[bool]:
     """True when one has a value and it is true."""
-    return native_node(
-        "any_", "any_", [(f"in_{i}", port, True) for i, port in enumerate(args)], TS[bool]
-    )
+    return _of_many("any_", list(args), False)
 
 
 @compute_node(overloads=all_)

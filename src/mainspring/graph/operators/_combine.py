@@ -68,6 +68,8 @@ def combine_ports(target: Any, args: list[Any], kwargs: dict[str, Any], strict: 
         kind, _ = elements(target.scalar)
         if kind in ("tuple", "fixed"):
             return _tuple(target, args, strict)
+        if kind == "mapping" and args and isinstance(args[0], tuple):
+            return _named_dictionary(TSD, args[0], args[1:], strict)
         if kind == "mapping" and len(args) == 2:
             ports = [lifted(value) for value in args]
             return pair_ports(complete(target, [tp_of(port) for port in ports]), ports)
@@ -219,8 +221,8 @@ def _compound(target: Any, kwargs: dict[str, Any], strict: bool) -> Any:
     names = list(kwargs)
 
     def made(ts: Any) -> Any:
-        values = {name: ts[name].value for name in names if ts[name].valid}
-        if strict and len(values) < len(names):
+        values = {name: ts[name].value if ts[name].valid else None for name in names}
+        if strict and not all(ts[name].valid for name in names):
             return None
         try:
             return cls(**values)

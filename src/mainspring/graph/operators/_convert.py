@@ -444,6 +444,8 @@ def pair_ports(target: Any, ports: list[Any], strict: bool = True) -> Any:
 def convert_ports(target: Any, ports: list[Any], keys: tuple[str, ...] | None = None) -> Any:
     """Wire the conversion of one port, or of a key and a value."""
     sources = [port.output_type.dereference() for port in ports]
+    if target is TS[CompoundScalar] and len(ports) == 1 and isinstance(sources[0], TSBm):
+        return ports[0].as_scalar_ts()
     if keys is not None:
         return _fields_under(keys, target, ports[0])
     target = complete(target, sources)

@@ -39,6 +39,8 @@ def whole(ts: Any, output: Any) -> Any:
             for key, item in ts.items()
             if item.valid
         }
+    if hasattr(ts, "value_times"):
+        return ts.value.tolist()[-1]  # of a window, the newest
     return ts.value
 
 

@@ -136,56 +136,98 @@ def getitem_keys(
     for item in key.values():
         if item in ts and (ts[item].modified or not _output.valid or item not in _output):
             change[item] = ts[item].value
+    return change or None
+
+
+def _several(bindings: Any, scalars: Any) -> bool | str:
+    return bindings[SIZE].SIZE > 1 or "it takes two or more"
+
+
+@compute_node(overloads=merge, valid=(), requires=_several)
+def merge_dicts(*tsl: TSL[TSD[K, V], SIZE], _output: TSD_OUT[K, V] = None) -> TSD[K, V]:
+    """The keys of all; of several values for a key, the one that ticked, the leftmost first.
+
+    Values that are dictionaries themselves are merged in the same way.
+    """
+    change = _merged(list(tsl.values()), _output, True)
     return change if change or not _output.valid else None
 
 
-@compute_node(overloads=merge, valid=())
-def merge_dicts(
-    *tsl: TSL[TSD[K, V], SIZE], disjoint: bool = False, _output: TSD_OUT[K, V] = None
-) -> TSD[K, V]:
-    """The keys of all; of several values for a key, the one that ticked, the leftmost first."""
+@compute_node(overloads=merge, requires=lambda _, scalars: scalars["disjoint"])
+def merge_disjoint(
+    *tsl: TSL[TSD[K, REF[V]], SIZE], disjoint: bool, _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The keys of all, for dictionaries with no key in common: the leftmost that has a key leads."""
+    wanted: dict[Any, Any] = {}
+    for ts in tsl.valid_values():
+        for key, item in ts.valid_items():
+            wanted.setdefault(key, item.value)
+    return _restructured(_output, 1, wanted)
+
+
+@graph(overloads=merge, requires=lambda _, scalars: not scalars["disjoint"])
+def merge_not_disjoint(*tsl: TSL[TSD[K, V], SIZE], disjoint: bool) -> TSD[K, V]:
+    """The keys of all."""
+    return merge(*tsl)
+
+
+def _merged(sources: list[Any], output: Any, deep: bool, lost: Any = ()) -> dict[Any, Any]:
+    """Return the change that brings the output up to date with what ticked and went in this cycle.
+
+    Without an output it is all there is. ``lost`` are keys that a source had which is not there any more.
+    """
+    gone = dict.fromkeys(lost)
+    for ts in sources:
+        gone.update(dict.fromkeys(ts.removed_keys() if ts.modified else ()))
     change: dict[Any, Any] = {}
+
+    def put(key: Any, item: Any, ticked: bool) -> None:
+        out = output[key] if output is not None and key in output and output[key].valid else None
+        if deep and is_dict(item):
+            had = list(out.keys()) if out is not None and key in gone else ()
+            inner = _merged(_having(sources, key), out, deep, had)
+            if inner or out is None:
+                change[key] = inner
+        elif ticked:
+            change[key] = (
+                item.delta_value if out is not None and is_dict(item) else whole(item, out)
+            )
+        elif out is None or out.value != item.value:
+            change[key] = whole(item, out)
+
     # order: of the arguments, then of the keys
-    for ts in tsl.values():
-        if not ts.modified:
+    for ts in sources:
+        if output is None or ts.modified:
+            for key, item in list(ts.valid_items() if output is None else ts.modified_items()):
+                if key not in change and key in ts:
+                    put(key, item, True)
+    for key in gone:
+        if key in change:
             continue
-        for key, item in ts.modified_items():
-            if key not in change and key in ts:
-                there = key in _output and _output[key].valid
-                change[key] = (
-                    item.delta_value
-                    if there and is_dict(item)
-                    else whole(item, _output[key] if there else None)
-                )
-        for key in ts.removed_keys():
-            change.setdefault(key, REMOVE)
-    for key, item in list(change.items()):
-        if item is not REMOVE:
-            continue
-        left = next(
-            (ts[key] for ts in tsl.values() if ts.valid and key in ts and ts[key].valid), None
-        )
-        if left is not None:
-            there = key in _output and _output[key].valid
-            if there and _output[key].value == left.value:
-                del change[key]
-            else:
-                change[key] = whole(left, _output[key] if there else None)
-        elif key not in _output:
-            del change[key]
+        left = _having(sources, key)
+        if left:
+            put(key, left[0], False)
+        elif output is not None and key in output:
+            change[key] = REMOVE
+    return change
+
+
+def _having(sources: list[Any], key: Any) -> list[Any]:
+    """Return the elements with a value under a key."""
+    return [ts[key] for ts in sources if ts.valid and key in ts and ts[key].valid]
+
+
+@compute_node(overloads=bit_or, valid=())
+def or_dicts(lhs: TSD[K, V], rhs: TSD[K, V], _output: TSD_OUT[K, V] = None) -> TSD[K, V]:
+    """The keys of either, each with the value of one of them, the one that ticked."""
+    change = _merged([lhs, rhs], _output, False)
     return change if change or not _output.valid else None
-
-
-@graph(overloads=bit_or)
-def or_dicts(lhs: TSD[K, V], rhs: TSD[K, V]) -> TSD[K, V]:
-    """The keys of either."""
-    return merge(lhs, rhs)
 
 
 @graph(overloads=union)
 def union_dicts(*ts: TSL[TSD[K, V], SIZE]) -> TSD[K, V]:
     """The keys of any."""
-    return merge(*ts)
+    return _folded(bit_or, ts)
 
 
 @graph(overloads=intersection)
@@ -231,6 +273,37 @@ def _selected(output: Any, lhs: Any, rhs: Any, choose: Any) -> Any:
         elif output.valid and key in output:
             change[key] = REMOVE
     return change if change or not output.valid else None
+
+
+def filter_by(ts: Any, expr: Any, **kwargs: Any) -> Any:
+    """The part of a dictionary whose values a function says yes to: `filter_by(ts, lambda v: v > 2)`.
+
+    The function is mapped over the dictionary: it may take the key, and more inputs by their names.
+    """
+    from mainspring.graph._nested import map_
+
+    return filter_by_match(ts, map_(expr, ts, **kwargs))
+
+
+@compute_node(valid=("ts",))
+def filter_by_match(
+    ts: TSD[K, REF[V]], match: TSD[K, TS[bool]], _output: TSD_OUT[K, REF[V]] = None
+) -> TSD[K, REF[V]]:
+    """The keys that the second dictionary says true of."""
+    touched = dict.fromkeys(() if _output.valid else ts.keys())
+    for side in (ts, match):
+        if side.modified:
+            touched.update(dict.fromkeys((*side.modified_keys(), *side.removed_keys())))
+    change: dict[Any, Any] = {}
+    for key in touched:
+        known = _output.valid and key in _output
+        said = match[key] if match.valid and key in match else None
+        if key in ts and said is not None and said.valid and said.value:
+            if ts[key].modified or not known:
+                change[key] = ts[key].value
+        elif known:
+            change[key] = REMOVE
+    return change if change or not _output.valid else None
 
 
 @compute_node(overloads=bit_and)
@@ -332,7 +405,7 @@ def _restructured(
                     change[key] = inner
         elif not there or output[key].value != item:
             change[key] = item
-    return change if change or not output.valid else None
+    return change or None
 
 
 @compute_node(overloads=flip_keys)
@@ -441,14 +514,10 @@ def make_tsd_one(key: TS[K], value: V, _output: TSD_OUT[K, V] = None) -> TSD[K, 
 def make_tsd_removable(
     key: TS[K], value: V, remove_key: TS[bool], _output: TSD_OUT[K, V] = None
 ) -> TSD[K, V]:
-    """A dictionary of one key, which goes while `remove_key` ticks true."""
-    change: dict[Any, Any] = {}
-    for old in _output.keys() if _output.valid else ():
-        if old != key.value:
-            change[old] = REMOVE
+    """A dictionary of the value under each key; the key there is goes when `remove_key` ticks true."""
+    known = _output.valid and key.value in _output
     if remove_key.valid and remove_key.modified and remove_key.value:
-        if _output.valid and key.value in _output:
-            change[key.value] = REMOVE
-    elif value.modified or key.modified:
-        change[key.value] = whole(value, None) if key.value not in _output else value.delta_value
-    return change or None
+        return {key.value: REMOVE} if known else None
+    if not value.modified and not key.modified:
+        return None
+    return {key.value: value.delta_value if known and value.modified else whole(value, None)}

@@ -175,6 +175,14 @@ pct_change = declare("pct_change", "The change as a fraction of the value before
 rolling_average = declare("rolling_average", "The mean of the last values.")
 quantile = declare("quantile", "A quantile of the values kept.")
 
+# --- references, arrays ---------------------------------------------------------------------------------
+dereference = declare("dereference", "The parts of a bundle or list, as ports of their own.")
+as_array = declare("as_array", "The values of a window as an array.", ("tsw",))
+cumsum = declare("cumsum", "The sums up to each element of an array.", ("a",))
+corrcoef = declare("corrcoef", "How the rows of arrays go together.", ("x",))
+get_item = declare("get_item", "The element or part of an array at a place.")
+np_std = declare("np_std", "The standard deviation of all elements of an array.")
+
 # --- sources, sinks and calls ---------------------------------------------------------------------------
 debug_print = declare("debug_print", "Prints every tick with a label and the time.")
 print_ = declare("print_", "Prints a line whenever something in it ticks.")
@@ -194,6 +202,7 @@ __all__ = [
     "and_",
     "any_",
     "apply",
+    "as_array",
     "assert_",
     "batch",
     "bit_and",
@@ -204,7 +213,9 @@ __all__ = [
     "cmp_",
     "collapse_keys",
     "contains_",
+    "corrcoef",
     "count",
+    "cumsum",
     "datepart",
     "day",
     "day_of_month",
@@ -212,6 +223,7 @@ __all__ = [
     "debug_print",
     "dedup",
     "default",
+    "dereference",
     "diff",
     "difference",
     "div_",
@@ -229,6 +241,7 @@ __all__ = [
     "freeze",
     "gate",
     "ge_",
+    "get_item",
     "getattr_",
     "getitem_",
     "gt_",
@@ -272,6 +285,7 @@ __all__ = [
     "ne_",
     "neg_",
     "not_",
+    "np_std",
     "or_",
     "partition",
     "pct_change",

@@ -13,6 +13,7 @@ from mainspring.graph.operators._base import (
     TS_SCHEMA,
     TSB,
     TSD,
+    TSD_OUT,
     TSL,
     TSS,
     TSS_OUT,
@@ -21,11 +22,24 @@ from mainspring.graph.operators._base import (
     register_port_operator,
     set_delta,
 )
+from mainspring.graph.operators._delta import whole
 
 
 @compute_node(valid=())
 def keyed(ts: TSL[TIME_SERIES_TYPE, SIZE], keys: tuple[K, ...]) -> TSD[K, TIME_SERIES_TYPE]:
     """Each under its key, from its first tick on."""
+    return {keys[place]: change for place, change in ts.delta_value.items()}
+
+
+@compute_node(all_valid=("ts",))
+def keyed_once_all(
+    ts: TSL[TIME_SERIES_TYPE, SIZE],
+    keys: tuple[K, ...],
+    _output: TSD_OUT[K, TIME_SERIES_TYPE] = None,
+) -> TSD[K, TIME_SERIES_TYPE]:
+    """Each under its key, once all of them have a value."""
+    if not _output.valid:
+        return {keys[place]: whole(item, None) for place, item in ts.items()}
     return {keys[place]: change for place, change in ts.delta_value.items()}
 
 
@@ -37,10 +51,11 @@ def gathered(ts: TSL[TS[SCALAR], SIZE], _output: TSS_OUT[SCALAR] = None) -> TSS[
     return set_delta([v for v in now if v not in before], [v for v in before if v not in now])
 
 
-def tsd_from_ports(tp: Any, items: Mapping[Any, Any]) -> Any:
+def tsd_from_ports(tp: Any, items: Mapping[Any, Any], waits: bool) -> Any:
     """Wire the dictionary of ports; ``tp`` is its type where that is given."""
     element = tp.element if tp is not None and tp.is_resolved() else None
-    return keyed(tsl_from_ts(*items.values(), element_type=element), tuple(items))
+    put = keyed_once_all if waits else keyed
+    return put(tsl_from_ts(*items.values(), element_type=element), tuple(items))
 
 
 def tss_from_ports(*ports: Any) -> Any:

@@ -1,7 +1,8 @@
 """Overloads that wire the kernel's own nodes: running statistics, and streams of scalars."""
 
-from typing import Any
+from typing import Any, get_origin
 
+from mainspring.graph._types import Array
 from mainspring.graph.operators._base import (
     SCALAR,
     SIGNAL,
@@ -162,7 +163,7 @@ def slice_scalar(ts: TS[SCALAR], start: int, stop: int, step_size: int) -> TS[SC
     )
 
 
-@graph(overloads=dedup)
+@graph(overloads=dedup, requires=lambda bound, _: get_origin(bound[SCALAR]) is not Array)
 def dedup_scalar(ts: TS[SCALAR]) -> TS[SCALAR]:
     """Values that differ from the one before."""
     return native_node("dedup", "dedup", [("ts", ts, True)], _tp(ts))
@@ -189,7 +190,7 @@ def until_true_native(ts: TS[bool]) -> TS[bool]:
     return native_node("until_true", "until_true", [("ts", ts, True)], TS[bool])
 
 
-@graph(overloads=merge)
+@graph(overloads=merge, requires=lambda bound, _: bound[SIZE].SIZE > 0)
 def merge_scalars(*tsl: TSL[TS[SCALAR], SIZE]) -> TS[SCALAR]:
     """The first that ticks in a cycle."""
     ports = list(tsl)

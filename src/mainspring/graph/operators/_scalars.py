@@ -11,6 +11,8 @@ from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from mainspring.graph.operators._base import (
     ENUM,
     SCALAR,
@@ -19,7 +21,9 @@ from mainspring.graph.operators._base import (
     CompoundScalar,
     K,
     compute_node,
+    is_subclass,
     scalar_fields,
+    type_name,
 )
 from mainspring.graph.operators._names import (
     abs_,
@@ -54,14 +58,20 @@ DICT = Mapping[K, SCALAR]
 
 
 def binary(
-    overloaded: Any, function: Callable[[Any, Any], Any], left: Any, right: Any, out: Any
+    overloaded: Any,
+    function: Callable[[Any, Any], Any],
+    left: Any,
+    right: Any,
+    out: Any,
+    **options: Any,
 ) -> None:
     """Overload an operator with a function of two values."""
 
     def node(lhs, rhs):
         return function(lhs.value, rhs.value)
 
-    _declare(node, overloaded, {"lhs": TS[left], "rhs": TS[right], "return": TS[out]}, left, right)
+    annotations = {"lhs": TS[left], "rhs": TS[right], "return": TS[out]}
+    _declare(node, overloaded, annotations, left, right, **options)
 
 
 def unary(overloaded: Any, function: Callable[[Any], Any], kind: Any, out: Any) -> None:
@@ -73,19 +83,30 @@ def unary(overloaded: Any, function: Callable[[Any], Any], kind: Any, out: Any) 
     _declare(node, overloaded, {"ts": TS[kind], "return": TS[out]}, kind)
 
 
-def _declare(node: Any, overloaded: Any, annotations: dict[str, Any], *kinds: Any) -> None:
+def _declare(
+    node: Any, overloaded: Any, annotations: dict[str, Any], *kinds: Any, **options: Any
+) -> None:
     names = "_".join(getattr(kind, "__name__", str(kind)).strip("~") for kind in kinds)
     node.__name__ = f"{overloaded.__name__.strip('_')}_{names}"
     node.__qualname__ = node.__name__
     node.__annotations__ = annotations
-    compute_node(node, overloads=overloaded)
+    compute_node(node, overloads=overloaded, **options)
 
 
 def compared(left: Any, right: Any) -> CmpResult:
-    """Say how two values stand to each other."""
+    """Say how two values stand to each other; mappings, which have no order, are equal or else GT."""
     if left == right:
         return CmpResult.EQ
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return CmpResult.GT
     return CmpResult.LT if place_of(left) < place_of(right) else CmpResult.GT
+
+
+def same(left: Any, right: Any) -> bool:
+    """Say whether two values are equal; arrays, when all their elements are."""
+    if isinstance(left, np.ndarray):
+        return bool(np.array_equal(left, right))
+    return bool(left == right)
 
 
 def place_of(value: Any) -> Any:
@@ -173,6 +194,13 @@ for kind in TRUTHS:
     binary(and_, lambda a, b: bool(a) and bool(b), kind, kind, bool)
     binary(or_, lambda a, b: bool(a) or bool(b), kind, kind, bool)
 
+
+def _ordered(bindings: Any, scalars: Any) -> bool | str:
+    if bindings[ENUM] is CmpResult:
+        return "how two values compare has no order itself"
+    return is_subclass(bindings[ENUM], Enum) or f"{type_name(bindings[ENUM])} is no enumeration"
+
+
 for overloaded, function in (
     (lt_, python.lt),
     (le_, python.le),
@@ -185,12 +213,13 @@ for overloaded, function in (
         ENUM,
         ENUM,
         bool,
+        requires=_ordered,
     )
-binary(min_, lambda a, b: min(a, b, key=place_of), ENUM, ENUM, ENUM)
-binary(max_, lambda a, b: max(a, b, key=place_of), ENUM, ENUM, ENUM)
+binary(min_, lambda a, b: min(a, b, key=place_of), ENUM, ENUM, ENUM, requires=_ordered)
+binary(max_, lambda a, b: max(a, b, key=place_of), ENUM, ENUM, ENUM, requires=_ordered)
 
-binary(eq_, lambda a, b: bool(a == b), SCALAR, SCALAR, bool)
-binary(ne_, lambda a, b: bool(a != b), SCALAR, SCALAR, bool)
+binary(eq_, same, SCALAR, SCALAR, bool)
+binary(ne_, lambda a, b: not same(a, b), SCALAR, SCALAR, bool)
 binary(cmp_, compared, SCALAR, SCALAR, CmpResult)
 binary(cmp_, compared, int, float, CmpResult)
 binary(cmp_, compared, float, int, CmpResult)

@@ -111,17 +111,19 @@ def add_item(lhs: TSS[K], rhs: TS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
 
 @compute_node(overloads=sub_)
 def remove_item(lhs: TSS[K], rhs: TS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
-    """The set without every item there has been since it was added."""
+    """The set without every item there has been since it was added; it ticks when the set loses one."""
     added = [item for item in (came(lhs) if _output.valid else lhs.values()) if item != rhs.value]
     removed = went(lhs)
-    return _net(_output, added, [*removed, rhs.value])
+    return _net(_output, added, [*removed, rhs.value], bool(removed))
 
 
-def _net(output: Any, added: list[Any], removed: list[Any]) -> Any:
+def _net(output: Any, added: list[Any], removed: list[Any], always: bool = False) -> Any:
     valid = output.valid
     added = [item for item in added if not (valid and item in output)]
     removed = [item for item in removed if valid and item in output]
-    if added or removed or not output.valid:
+    if always and valid and not added and not removed:
+        output.touch()
+    if always or added or removed or not valid:
         return set_delta(added=added, removed=removed)
     return None
 
@@ -134,7 +136,7 @@ def _one(overloaded: Any) -> None:
     graph(one_set, overloads=overloaded)
 
 
-for overloaded in (bit_or, bit_and, bit_xor, difference):
+for overloaded in (bit_or, bit_and, bit_xor, sub_, difference):
     _one(overloaded)
 
 

@@ -12,6 +12,8 @@ from datetime import date, datetime, time, timedelta
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from mainspring.graph.operators._base import (
     CompoundScalar,
     TSBm,
@@ -19,6 +21,7 @@ from mainspring.graph.operators._base import (
     TSLm,
     TSm,
     TSSm,
+    TSWm,
     scalar_fields,
 )
 
@@ -40,6 +43,8 @@ def _inside(value: Any) -> str:
         return repr(value)
     if isinstance(value, tuple):
         return f"({_listed(value)},)" if len(value) == 1 else f"({_listed(value)})"
+    if isinstance(value, np.ndarray):
+        return _inside(value.tolist())
     if isinstance(value, list):
         return f"[{_listed(value)}]"
     if isinstance(value, set | frozenset):
@@ -82,6 +87,8 @@ def reader(tp: Any) -> Callable[[Any], str]:
         return lambda ts: _instance(name, {key: item(ts[key]) for key, item in items.items()})
     if isinstance(tp, TSSm):
         return lambda ts: "{" + _listed(ts.values()) + "}"
+    if isinstance(tp, TSWm):
+        return lambda ts: f"[{_listed(ts.value.tolist())}]"
     return lambda ts: _inside(ts.value)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, get_type_hints
 
 from mainspring.graph._types import is_ts
 from mainspring.graph.operators._base import (
+    AUTO_RESOLVE,
     LOGGER,
     OUT,
     SIGNAL,
@@ -17,7 +18,6 @@ from mainspring.graph.operators._base import (
     TSB,
     EvaluationEngineApi,
     TSm,
-    WiringError,
     compute_node,
     graph,
     made_node,
@@ -44,6 +44,10 @@ def _value(ts: Any) -> Any:
 def _values(args: Any) -> list[Any]:
     # A tuple when there are none.
     return [_value(ts) for ts in (args if isinstance(args, tuple) else args.values())]
+
+
+def _all_valid(args: Any) -> bool:
+    return isinstance(args, tuple) or all(ts.valid for ts in args.values())
 
 
 def _named(kwargs: Any) -> dict[str, Any]:
@@ -182,25 +186,39 @@ def assert_formatted(
 
 @sink_node(overloads=call)
 def call_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]) -> None:
-    """Call the function there is now whenever it or an argument ticks."""
-    fn.value(*_values(args), **_named(kwargs))
+    """Call the function there is now whenever it or an argument ticks, once those by place have values."""
+    if _all_valid(args):
+        fn.value(*_values(args), **_named(kwargs))
 
 
 @compute_node(overloads=apply)
 def apply_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]) -> OUT:
-    """Return what the function there is now gives for the arguments."""
-    return fn.value(*_values(args), **_named(kwargs))
+    """Return what the function there is now gives for the arguments, once those by place have values."""
+    return fn.value(*_values(args), **_named(kwargs)) if _all_valid(args) else None
 
 
 @graph(overloads=apply)
+def apply_plain(
+    fn: Callable,
+    *args: TSB[TS_SCHEMA],
+    tp: type[OUT] = AUTO_RESOLVE,
+    **kwargs: TSB[TS_SCHEMA_1],
+) -> OUT:
+    """Return what a function gives, as the type in brackets: `apply[TS[int]](fn, ...)`."""
+    return apply_any[OUT:tp](fn, *args, **kwargs)
+
+
+def _says_what_it_gives(bindings: Any, scalars: Any) -> bool | str:
+    return get_type_hints(scalars["fn"]).get("return") is not None or (
+        f"{type_name(scalars['fn'])} does not say what it gives: "
+        "annotate its result, or name the type: apply[TS[int]](...)"
+    )
+
+
+@graph(overloads=apply, requires=_says_what_it_gives)
 def apply_annotated(fn: Callable, *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]):
     """Return what a function gives, as the type that it says it gives."""
-    gives = get_type_hints(fn).get("return")
-    if gives is None:
-        raise WiringError(
-            f"apply: {type_name(fn)} does not say what it gives",
-            hint="annotate its result, or name the type: apply[TS[int]](...)",
-        )
+    gives = get_type_hints(fn)["return"]
     return apply_any[OUT : gives if is_ts(gives) else TS[gives]](fn, *args, **kwargs)
 
 
@@ -216,10 +234,10 @@ def format_any(
     pattern = _Pattern(args, kwargs)
 
     def formatted(fmt: Any, *views: Any, state: Any) -> str | None:
-        count = state.count = getattr(state, "count", 0) + 1
-        if count % max(__sample__, 1) or (__strict__ and not all(ts.valid for ts in views)):
+        if __strict__ and not all(ts.valid for ts in views):
             return None
-        return pattern.filled(fmt.value, views)
+        count = state.count = getattr(state, "count", 0) + 1
+        return None if count % max(__sample__, 1) else pattern.filled(fmt.value, views)
 
     inputs = {"fmt": TS[str], **pattern.inputs}
     return made_node("format_", formatted, inputs, TS[str], valid=("fmt",))(fmt, *pattern.ports)

@@ -109,15 +109,16 @@ def schedule_from(
     _scheduler: SCHEDULER = None,
     _clock: CLOCK = None,
 ) -> TS[bool]:
-    """Tick true on the grid of `delay` that goes through `start`."""
+    """Tick true on the grid of `delay` that goes through `start`; at once too, without a delay."""
     now = _clock.evaluation_time
     ticks = getattr(_state, "ticks", 0)
-    due = _scheduler.is_scheduled_now and not (delay.modified or start.modified)
+    changed = delay.modified or start.modified
+    due = not initial_delay if changed else _scheduler.is_scheduled_now
     result = None
-    if (due or (not initial_delay and now == start.value)) and ticks < max_ticks:
+    if due and ticks < max_ticks:
         _state.ticks = ticks = ticks + 1
         result = True
     if ticks < max_ticks:
         passed = max((now - start.value) // delay.value + 1, 1 if initial_delay else 0)
-        _scheduler.schedule(start.value + passed * delay.value, tag="next")
+        _scheduler.schedule(start.value + passed * delay.value)
     return result

@@ -4,6 +4,7 @@ Running sums, means, spreads, extremes, differences and counts of numbers are na
 collection is gone over whenever it ticks; a list or dictionary counts the elements that have a value.
 """
 
+import functools
 import math
 import operator as python
 from collections import deque
@@ -44,10 +45,15 @@ from mainspring.graph.operators._names import (
 from mainspring.graph.operators._scalars import place_of
 
 
+def total_of(values: Iterable[Any]) -> Any:
+    """Return the sum, added from left to right: `sum` corrects floats, and not in every Python."""
+    return functools.reduce(python.add, values, 0)
+
+
 def mean_of(values: Iterable[Any]) -> float:
     """Return the mean; of nothing, NaN."""
     kept = list(values)
-    return sum(kept) / len(kept) if kept else math.nan
+    return total_of(kept) / len(kept) if kept else math.nan
 
 
 def variance_of(values: Iterable[Any], ddof: int = 1) -> float:
@@ -55,12 +61,25 @@ def variance_of(values: Iterable[Any], ddof: int = 1) -> float:
     kept = [float(value) for value in values]
     if len(kept) <= ddof or not kept:
         return 0.0
-    centre, squares = 0.0, 0.0
-    for count, value in enumerate(kept, 1):
-        off = value - centre
-        centre += off / count
-        squares += off * (value - centre)
-    return squares / (len(kept) - ddof)
+    centre = total_of(kept) / len(kept)
+    return float(total_of((value - centre) * (value - centre) for value in kept)) / (
+        len(kept) - ddof
+    )
+
+
+def variance_about_first(values: Iterable[Any]) -> float:
+    """Return the variance, counted from the first value; of too few values, 0."""
+    kept = [float(value) for value in values]
+    if len(kept) < 2:
+        return 0.0
+    offs = [value - kept[0] for value in kept]
+    total = total_of(offs)
+    return (total_of(off * off for off in offs) - total * total / len(offs)) / (len(offs) - 1)
+
+
+def deviation_about_first(values: Iterable[Any]) -> float:
+    """Return the standard deviation, counted from the first value."""
+    return math.sqrt(variance_about_first(values))
 
 
 def deviation_of(values: Iterable[Any], ddof: int = 1) -> float:
@@ -84,7 +103,7 @@ Reduction = Callable[[Iterable[Any]], Any]
 REDUCTIONS: list[tuple[Any, Reduction, bool, tuple[Any, ...]]] = [
     (min_, least_of, True, (SCALAR,)),
     (max_, greatest_of, True, (SCALAR,)),
-    (sum_, sum, True, (int, float)),
+    (sum_, total_of, True, (int, float)),
     (mean, mean_of, False, (int, float)),
     (std, deviation_of, False, (int, float)),
     (var, variance_of, False, (int, float)),
@@ -130,7 +149,10 @@ def _of_children(ts: Any) -> Any:
     return [item.value for item in ts.valid_values()]
 
 
-for overloaded, function, same, kinds in REDUCTIONS:
+# The spread of a collection that is one value is counted from its first, of several values from their mean.
+_OF_VALUES = {variance_of: variance_about_first, deviation_of: deviation_about_first}
+
+for overloaded, spread, same, kinds in REDUCTIONS:
     for kind in kinds:
         out = kind if same else float
         for collection, read in (
@@ -143,6 +165,7 @@ for overloaded, function, same, kinds in REDUCTIONS:
         ):
             if overloaded is mean and isinstance(collection, TSLm | TSDm):
                 continue
+            function = _OF_VALUES.get(spread, spread) if isinstance(collection, TSm) else spread
             _collection(overloaded, function, collection, out, read)
             # A list or set and a value are the two sides of `+` and the like, not this.
             if isinstance(collection, TSm) or (same and collection == TSS[kind] and kind is SCALAR):
@@ -244,7 +267,7 @@ for kind in (bool, str, bytes, date, datetime, time, timedelta, ENUM, COMPOUND_S
 
 def mean_of_places(ts: Any) -> float:
     """Return the mean of a list over all its places, one without a value counting as zero."""
-    return sum(item.value for item in ts.valid_values()) / len(ts)
+    return float(total_of(_of_children(ts)) / len(ts))
 
 
 def _spread_of_two(overloaded: Any, function: Reduction, kind: Any) -> None:

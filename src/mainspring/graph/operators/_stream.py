@@ -26,6 +26,7 @@ from mainspring.graph.operators._base import (
     CmpResult,
     Output,
     TSLm,
+    TSWm,
     changed,
     compute_node,
     from_the_start,
@@ -59,6 +60,7 @@ from mainspring.graph.operators._names import (
     until_true,
     valid,
 )
+from mainspring.graph.operators._scalars import same
 
 # --- by condition ----------------------------------------------------------------------------
 
@@ -70,15 +72,16 @@ def filter_any(
     _state: STATE = None,
     _output: Output[TIME_SERIES_TYPE] = None,
 ) -> TIME_SERIES_TYPE:
-    """Let ticks through while the condition holds; when it holds again, what was held back."""
-    held = getattr(_state, "held", False)
+    """Let ticks through while the condition holds; when it holds again, all there is if any was held."""
     if not condition.valid or not condition.value:
-        _state.held = held or ts.modified
+        _state.shut = True
+        _state.held = getattr(_state, "held", False) or ts.modified
         return None
+    shut, held = getattr(_state, "shut", False), getattr(_state, "held", False)
+    _state.shut = _state.held = False
     if not held and not ts.modified:
         return None
-    _state.held = False
-    return change(ts, _output, held)
+    return change(ts, _output, shut)
 
 
 @compute_node(overloads=sample, active=("signal",))
@@ -89,11 +92,11 @@ def sample_any(
     return whole(ts, _output)
 
 
-@compute_node(overloads=freeze, valid=("ts",))
+@compute_node(overloads=freeze, valid=("predicate",))
 def freeze_any(predicate: TS[bool], ts: TIME_SERIES_TYPE) -> TIME_SERIES_TYPE:
     """Let ticks through up to the cycle in which the predicate is true."""
     result = ts.delta_value if ts.modified else None
-    if predicate.valid and predicate.value:
+    if predicate.value:
         predicate.make_passive()
         ts.make_passive()
     return result
@@ -138,7 +141,7 @@ def drop_count(ts: TIME_SERIES_TYPE, count: int = 1) -> TIME_SERIES_TYPE:
 
 
 @graph(overloads=step)
-def step_any(ts: TIME_SERIES_TYPE, step_size: int = 1) -> TIME_SERIES_TYPE:
+def step_any(ts: TIME_SERIES_TYPE, step_size: int) -> TIME_SERIES_TYPE:
     """Let every so manyth tick through, from the first on."""
     return slice_(ts, 0, -1, step_size)
 
@@ -319,8 +322,10 @@ def gate_any(
 
 
 @gate_any.start
-def gate_any_start(_state: STATE) -> None:
+def gate_any_start(buffer_length: int, _state: STATE) -> None:
     """Begin with an empty queue."""
+    if buffer_length == 0:
+        raise ValueError("gate: the length of the queue must be positive")
     _state.queue = deque()
 
 
@@ -367,6 +372,8 @@ def throttle_any(
     _scheduler: SCHEDULER = None,
 ) -> TIME_SERIES_TYPE:
     """Let at most one tick through in a period, with all that changed in it."""
+    if period.value <= timedelta():
+        raise ValueError(f"throttle: the period must be positive, not {period.value}")
     if ts.modified:
         waiting = _state.waiting
         _state.waiting = ts.delta_value if waiting is None else joined(waiting, ts.delta_value)
@@ -415,7 +422,11 @@ def resample_any_start(period: timedelta, _scheduler: SCHEDULER) -> None:
 # --- same values, many sources -----------------------------------------------------------------
 
 
-@compute_node(overloads=dedup)
+def _no_window(bindings: Any, scalars: Any) -> bool | str:
+    return not isinstance(bindings[TIME_SERIES_TYPE], TSWm) or "every tick of a window is new"
+
+
+@compute_node(overloads=dedup, requires=_no_window)
 def dedup_any(ts: TIME_SERIES_TYPE, _output: Output[TIME_SERIES_TYPE] = None) -> TIME_SERIES_TYPE:
     """Leave out what does not differ from what was let through."""
     return _news(ts, _output)
@@ -443,7 +454,7 @@ def _news(ts: Any, output: Any) -> Any:
     if is_group(ts):
         result = {key: _news(item, output[key]) for key, item in ts.modified_items()}
         return {key: item for key, item in result.items() if item is not None} or None
-    return None if ts.value == output.value else delta
+    return None if same(ts.value, output.value) else delta
 
 
 @compute_node(overloads=merge, valid=(), requires=lambda bound, _: bound[SIZE].SIZE > 1)
@@ -478,12 +489,14 @@ def valid_any(
 
 @from_the_start
 @compute_node(overloads=modified, valid=())
-def modified_any(ts: SIGNAL, _scheduler: SCHEDULER = None) -> TS[bool]:
+def modified_any(
+    ts: SIGNAL, _scheduler: SCHEDULER = None, _output: TS_OUT[bool] = None
+) -> TS[bool]:
     """True in a cycle in which it ticks, false in the next, and at the start."""
     if ts.modified:
         _scheduler.schedule(MIN_TD, tag="after")
         return True
-    return False
+    return changed(False, _output)
 
 
 @compute_node(overloads=last_modified_time)

@@ -1,9 +1,12 @@
 """Operators on text: parts, patterns, joining and formatting."""
 
 import re
+from typing import Any, get_args
 
 from mainspring.graph._sentinels import KeySet
 from mainspring.graph.operators._base import (
+    AUTO_RESOLVE,
+    SCALAR,
     SIZE,
     TIME_SERIES_TYPE,
     TS,
@@ -38,11 +41,11 @@ class Match(TimeSeriesSchema):
 
 @compute_node(overloads=match_)
 def match_text(pattern: TS[str], s: TS[str]) -> TSB[Match]:
-    """Search the pattern in the text; the groups tick when it is found."""
+    """Search the pattern in the text; the groups tick when it is found, one that takes no part as empty."""
     found = re.search(pattern.value, s.value)
     if found is None:
         return {"is_match": False}
-    return {"is_match": True, "groups": found.groups()}
+    return {"is_match": True, "groups": found.groups("")}
 
 
 @compute_node(overloads=replace)
@@ -81,10 +84,30 @@ def split_tuple(s: TS[str], separator: str) -> TS[tuple[str, ...]]:
     return tuple(s.value.split(separator))
 
 
+def _is_row(bindings: Any, scalars: Any) -> bool | str:
+    args = get_args(bindings[SCALAR])
+    return (len(args) > 0 and set(args) == {str}) or "it makes tuples of text"
+
+
+@compute_node(overloads=split, requires=_is_row)
+def split_row(s: TS[str], separator: str, tp: type[SCALAR] = AUTO_RESOLVE) -> TS[SCALAR]:
+    """Return so many parts; the last is all that is left."""
+    return _parts(s.value, separator, len(get_args(tp)))
+
+
 @compute_node(overloads=split)
-def split_list(s: TS[str], separator: str) -> TSL[TS[str], SIZE]:
-    """Return the parts between separators, as many as the list has places."""
-    return tuple(s.value.split(separator))
+def split_list(s: TS[str], separator: str, size: type[SIZE] = AUTO_RESOLVE) -> TSL[TS[str], SIZE]:
+    """Return as many parts as the list has places; the last is all that is left."""
+    if size.SIZE is None:
+        raise ValueError("split: the list has no fixed size")
+    return _parts(s.value, separator, size.SIZE)
+
+
+def _parts(text: str, separator: str, count: int) -> tuple[str, ...]:
+    parts = tuple(text.split(separator, count - 1))
+    if len(parts) != count:
+        raise ValueError(f"split: {text!r} has {len(parts)} parts, not {count}")
+    return parts
 
 
 @compute_node(overloads=join)

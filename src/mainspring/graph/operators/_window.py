@@ -39,7 +39,7 @@ from mainspring.graph.operators._names import (
     window,
 )
 from mainspring.graph.operators._schemas import WindowResult
-from mainspring.graph.operators._statistics import deviation_of, mean_of, quantile_of
+from mainspring.graph.operators._statistics import deviation_of, quantile_of, total_of
 
 
 @compute_node
@@ -125,7 +125,6 @@ def window_time(
     min_window_period: timedelta = None,
     _state: STATE = None,
     _clock: CLOCK = None,
-    _api: EvaluationEngineApi = None,
 ) -> TSB[WindowResult[SCALAR]]:
     """Keep the values of a span of time, with their times, as two tuples."""
     now, kept = _clock.evaluation_time, _state.kept
@@ -133,7 +132,7 @@ def window_time(
     while kept[0][0] < now - period:
         kept.popleft()
     least = period if min_window_period is None else min_window_period
-    if now - _api.start_time < least:
+    if now - kept[0][0] < least:
         return None
     return _buffered(kept)
 
@@ -148,20 +147,48 @@ def _buffered(kept: Any) -> Any:
     return {"buffer": tuple(value for _, value in kept), "index": tuple(when for when, _ in kept)}
 
 
-def _over_window(overloaded: Any, function: Any, kind: Any, out: Any, full: bool) -> None:
-    def node(ts):
-        return function(ts.value)
+def _running_total(ts: Any, state: Any) -> Any:
+    """Return the sum of a window: each value is added as it comes, and taken off as it goes."""
+    values = ts.value.tolist()
+    kept = state.get("kept")
+    if kept is None:
+        kept = state.kept = deque()
+    kept.append(values[-1])
+    state.total = state.get("total", 0) + values[-1]
+    while len(kept) > len(values):
+        state.total -= kept.popleft()
+    if list(kept) != values:  # the input leads to another window, or has missed some of this one
+        state.kept, state.total = deque(values), total_of(values)
+    return state.total
 
-    node.__name__ = node.__qualname__ = f"{overloaded.__name__.strip('_')}_of_window"
-    node.__annotations__ = {"ts": TSW[kind, WINDOW_SIZE, WINDOW_SIZE_MIN], "return": TS[out]}
-    compute_node(node, overloads=overloaded, **({"all_valid": ("ts",)} if full else {}))
+
+def _total_over_window(number: Any) -> None:
+    def sum_of_window(ts, _state=None):
+        return _running_total(ts, _state)
+
+    def mean_of_window(ts, _state=None):
+        total = _running_total(ts, _state)
+        return total / len(ts.value) if ts.all_valid else None
+
+    for node, overloaded, out in ((sum_of_window, sum_, number), (mean_of_window, mean, float)):
+        kind = TSW[number, WINDOW_SIZE, WINDOW_SIZE_MIN]
+        node.__annotations__ = {"ts": kind, "_state": STATE, "return": TS[out]}
+        compute_node(node, overloads=overloaded)
+
+
+def _extreme_over_window(overloaded: Any, function: Any) -> None:
+    def extreme_of_window(ts):
+        return function(ts.value.tolist())
+
+    kind = TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN]
+    extreme_of_window.__annotations__ = {"ts": kind, "return": TS[SCALAR]}
+    compute_node(extreme_of_window, overloads=overloaded, all_valid=("ts",))
 
 
 for number in (int, float):
-    _over_window(sum_, lambda values: sum(values), number, number, False)
-    _over_window(mean, mean_of, number, float, True)
-_over_window(min_, min, SCALAR, SCALAR, True)
-_over_window(max_, max, SCALAR, SCALAR, True)
+    _total_over_window(number)
+_extreme_over_window(min_, min)
+_extreme_over_window(max_, max)
 
 
 @compute_node(overloads=len_)
@@ -189,25 +216,26 @@ def std_window(ts: TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN], ddof: int = 0) -> 
     return deviation_of(ts.value, ddof)
 
 
-@compute_node(overloads=rolling_average)
+@compute_node(
+    overloads=rolling_average,
+    requires=lambda _, scalars: scalars["period"] > 0 or "the period must be positive",
+)
 def rolling_average_ticks(
     ts: TS[NUMBER], period: int, min_window_period: int = None, _state: STATE = None
 ) -> TS[float]:
     """The mean of so many of the last values."""
-    kept = _state.kept
-    kept.append(ts.value)
+    sums = _state.sums
     _state.count += 1
+    sums.append(sums[-1] + ts.value)
     if _state.count <= period if min_window_period is None else _state.count < min_window_period:
         return None
-    return sum(kept) / len(kept)
+    return (sums[-1] - sums[0]) / (len(sums) - 1)
 
 
 @rolling_average_ticks.start
 def rolling_average_ticks_start(period: int, _state: STATE) -> None:
-    """Begin with nothing kept."""
-    if period < 1:
-        raise ValueError(f"rolling_average: the period must be positive, not {period}")
-    _state.kept = deque(maxlen=period)
+    """Begin with no value: the sums are those of all values up to each one kept, from one before it."""
+    _state.sums = deque([0], maxlen=period + 1)
     _state.count = 0
 
 
@@ -222,18 +250,18 @@ def rolling_average_time(
     _api: EvaluationEngineApi = None,
 ) -> TS[float]:
     """The mean of the values of a span of time, said again as values leave it."""
-    now, kept = _clock.evaluation_time, _state.kept
+    now, sums = _clock.evaluation_time, _state.sums
     if ts.modified:
-        kept.append((now, ts.value))
+        sums.append((now, sums[-1][1] + ts.value))
         _scheduler.schedule(now + period)
-    while kept and kept[0][0] <= now - period:
-        kept.popleft()
+    while len(sums) > 1 and sums[1][0] <= now - period:
+        sums.popleft()
     if now - _api.start_time < period:
         return None
-    return sum(value for _, value in kept) / len(kept) if kept else math.nan
+    return (sums[-1][1] - sums[0][1]) / (len(sums) - 1) if len(sums) > 1 else math.nan
 
 
 @rolling_average_time.start
 def rolling_average_time_start(_state: STATE) -> None:
-    """Begin with nothing kept."""
-    _state.kept = deque()
+    """Begin with no value: the sums are those of all values up to each one kept, from one before it."""
+    _state.sums = deque([(None, 0)])
