@@ -60,8 +60,8 @@ class RequirementsNotMetWiringError(WiringError):
     """The `requires` of a node refused the call."""
 
 
-class NoOverloadError(WiringError, TypeError):
-    """No overload of an operator takes these arguments."""
+class NoOverloadError(WiringError, TypeError, ValueError):
+    """No overload of an operator takes these arguments: too many, of the wrong type, or not alike."""
 
 
 class AmbiguousOverloadError(WiringError):

@@ -33,6 +33,7 @@ from mainspring.graph.operators._base import (
 )
 from mainspring.graph.operators._dates import midnight, to_stamp
 from mainspring.graph.operators._names import contains_, getattr_, getitem_, len_, setattr_
+from mainspring.graph.operators._scalars import alike
 
 # Attributes that a port of dates and times shows: what reads them, and what they give.
 _WHOLE_DATE: dict[str, tuple[Callable[[Any], Any], Any]] = {
@@ -263,14 +264,14 @@ def len_value(ts: TS[SCALAR]) -> TS[int]:
 
 @compute_node(overloads=contains_)
 def contains_tuple(ts: TS[tuple[SCALAR, ...]], item: TS[SCALAR_1]) -> TS[bool]:
-    """Whether the item is an element."""
-    return item.value in ts.value
+    """Whether the item is an element, of its own type."""
+    return any(alike(one, item.value) for one in ts.value)
 
 
 @compute_node(overloads=contains_)
-def contains_frozen(ts: TS[frozenset[SCALAR]], item: TS[SCALAR]) -> TS[bool]:
-    """Whether the item is an element."""
-    return item.value in ts.value
+def contains_frozen(ts: TS[frozenset[SCALAR]], item: TS[SCALAR_1]) -> TS[bool]:
+    """Whether the item is an element, of its own type."""
+    return item.value in ts.value and any(alike(one, item.value) for one in ts.value)
 
 
 register_port_operator("temporal_attr", temporal_attr)

@@ -500,14 +500,18 @@ def unpartition_dict(
     return _restructured(_output, 1, wanted)
 
 
+def _under(key: Any, value: Any, output: Any) -> dict[Any, Any]:
+    """Return the change that keeps the value under a key: all of it when the key is new or ticks again."""
+    known = output.valid and key.value in output
+    if known and not key.modified:
+        return {key.value: value.delta_value}
+    return {key.value: whole(value, output[key.value] if known else None)}
+
+
 @compute_node(overloads=make_tsd)
 def make_tsd_one(key: TS[K], value: V, _output: TSD_OUT[K, V] = None) -> TSD[K, V]:
     """A dictionary of the value under each key there has been; the last one is kept up to date."""
-    return {
-        key.value: value.delta_value
-        if value.modified and key.value in _output
-        else whole(value, None)
-    }
+    return _under(key, value, _output)
 
 
 @compute_node(overloads=make_tsd, valid=("key", "value"))
@@ -520,4 +524,4 @@ def make_tsd_removable(
         return {key.value: REMOVE} if known else None
     if not value.modified and not key.modified:
         return None
-    return {key.value: value.delta_value if known and value.modified else whole(value, None)}
+    return _under(key, value, _output)

@@ -48,7 +48,7 @@ from mainspring.graph.operators._names import (
     sum_,
     var,
 )
-from mainspring.graph.operators._scalars import place_of
+from mainspring.graph.operators._scalars import alike, place_of
 
 BINARY = (
     add_, sub_, mul_, div_, floordiv_, mod_, pow_, lshift_, rshift_, bit_and, bit_or, bit_xor, min_,
@@ -124,7 +124,7 @@ def index_of_list(
 @compute_node(overloads=index_of)
 def index_of_tuple(ts: TS[tuple[SCALAR, ...]], item: TS[SCALAR_1]) -> TS[int]:
     """The first place of the item, or -1."""
-    return next((i for i, one in enumerate(ts.value) if one == item.value), -1)
+    return next((i for i, one in enumerate(ts.value) if alike(one, item.value)), -1)
 
 
 # --- several time series, folded --------------------------------------------------------------------

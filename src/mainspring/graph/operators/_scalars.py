@@ -102,6 +102,11 @@ def compared(left: Any, right: Any) -> CmpResult:
     return CmpResult.LT if place_of(left) < place_of(right) else CmpResult.GT
 
 
+def alike(left: Any, right: Any) -> bool:
+    """Say whether two values are equal and of one type: 1 is no element of a tuple of floats."""
+    return type(left) is type(right) and bool(left == right)
+
+
 def same(left: Any, right: Any) -> bool:
     """Say whether two values are equal; arrays, when all their elements are."""
     if isinstance(left, np.ndarray):

@@ -201,7 +201,7 @@ def len_window(
 
 @compute_node(overloads=quantile, all_valid=("a",))
 def quantile_window(
-    a: TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN],
+    a: TSW[NUMBER, WINDOW_SIZE, WINDOW_SIZE_MIN],
     q: TS[float],
     method: str = "linear",
     keepdims: bool = False,
@@ -211,7 +211,7 @@ def quantile_window(
 
 
 @compute_node(overloads=std, all_valid=("ts",))
-def std_window(ts: TSW[SCALAR, WINDOW_SIZE, WINDOW_SIZE_MIN], ddof: int = 0) -> TS[float]:
+def std_window(ts: TSW[NUMBER, WINDOW_SIZE, WINDOW_SIZE_MIN], ddof: int = 0) -> TS[float]:
     """The standard deviation of the values kept (of the population, unless `ddof` says else)."""
     return deviation_of(ts.value, ddof)
 
