@@ -19,6 +19,8 @@ help: ## List the tasks
 install: $(VENV)/.installed ## Make the environment and build the package into it
 
 $(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"mainspring needs Python 3.11 or later: name one, as in make PYTHON=python3.13")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 

@@ -328,9 +328,11 @@ Outcome Timeline::run(const Limits& limits, Host& host) {
         }
         if (!ok) { out.ending = Ending::failed; return out; }
         if (host.stop_asked()) { out.ending = Ending::stopped; return out; }
-        if (limits.runner >= 0 && runner(limits.runner).steps - first_steps >= limits.steps) {
-            out.ending = Ending::counted;
-            return out;
+        if (limits.runner >= 0) {
+            const RunnerState& counted = runner(limits.runner);
+            // Removed, or replaced by another of the same id: its steps are never going to come.
+            if (!counted.live || counted.steps < first_steps) { out.ending = Ending::stopped; return out; }
+            if (counted.steps - first_steps >= limits.steps) { out.ending = Ending::counted; return out; }
         }
     }
     return leave(Ending::reached, std::max(now_, limits.leave));

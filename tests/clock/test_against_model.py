@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis.stateful import (
 )
 from tests.model.clock import NEVER, Model, ModelRegistration
 
-from mainspring.clock import Registration, TimeManager, TimeMode, _frame
+from mainspring.clock import Registration, RunnerError, TimeManager, TimeMode, _frame
 
 MOST_A_FRAME = 40  # of unbounded frames, so that the slow model keeps up
 
@@ -59,7 +60,7 @@ class ClockMachine(RuleBasedStateMachine):
         enabled=st.booleans(),
         cost=st.sampled_from([0, 1_000, 400_000, 5_000_000]),
         acts=st.lists(
-            st.tuples(st.integers(0, 6), st.integers(0, 7), phases, priorities, rates), max_size=4
+            st.tuples(st.integers(0, 7), st.integers(0, 7), phases, priorities, rates), max_size=4
         ),
     )
     def register(
@@ -102,6 +103,11 @@ class ClockMachine(RuleBasedStateMachine):
             self.real.request_wakeup(self.real.now + 1 + number * 777_777, own)
         elif kind == 5:
             own.remove()
+        elif kind == 7:
+            runner = own.runner
+            own.remove()
+            with contextlib.suppress(RunnerError):  # others run on it, or it is the last
+                self.real.runners.remove(runner)
         else:
             for other, _ in self.pairs[number:]:
                 if other.callback is not None:
@@ -123,6 +129,12 @@ class ClockMachine(RuleBasedStateMachine):
         elif kind == 5:
             self.gone.add(own.name)
             self.model.remove(own)
+        elif kind == 7:
+            self.gone.add(own.name)
+            self.model.remove(own)
+            if self.may_go(own.runner):
+                self.going.add(own.runner)
+                self.model.remove_runner(own.runner)
         else:
             for _, other in self.pairs[number:]:
                 if other.name not in self.gone:
@@ -132,6 +144,11 @@ class ClockMachine(RuleBasedStateMachine):
     @initialize()
     def nothing_gone(self) -> None:
         self.gone: set[str] = set()
+        self.going: set[int] = set()  # runners, until their instant is over
+
+    def may_go(self, runner: int) -> bool:
+        used = any(m.runner == runner and m.name not in self.gone for _, m in self.pairs)
+        return len(self.model.runners) - len(self.going) > 1 and not used
 
     def some_runner(self, pick: int) -> int:
         ids = sorted(self.model.runners)
@@ -175,8 +192,7 @@ class ClockMachine(RuleBasedStateMachine):
     @rule(pick=st.integers(0, 7))
     def remove_runner(self, pick: int) -> None:
         runner = self.some_runner(pick)
-        used = any(m.runner == runner and m.name not in self.gone for _, m in self.pairs)
-        if len(self.model.runners) > 1 and not used:
+        if self.may_go(runner):
             self.real.runners.remove(runner)
             self.model.remove_runner(runner)
 
@@ -241,6 +257,7 @@ class ClockMachine(RuleBasedStateMachine):
         assert self.ran == self.model.ran
         assert self.wall == self.model.wall
         self.ran.clear()
+        self.going.clear()
         self.model.ran.clear()
 
     # -- what both must agree on, always

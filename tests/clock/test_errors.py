@@ -549,3 +549,47 @@ def test_the_nearest_name_is_found_in_any_case() -> None:
         time.register(print, phase="controll")
     with pytest.raises(RunnerError, match="did you mean 'Capture'"):
         time.register(print, runner="capture")
+
+
+def test_a_runner_that_is_not_here_is_told_apart() -> None:
+    """A runner of another scene is no misspelt name, and a number is looked for among the ids."""
+    time, other = TimeManager(), TimeManager()
+    with pytest.raises(RunnerError, match="'Robot' belongs to another scene"):
+        time.register(print, runner=other.runners["Robot"])
+    with pytest.raises(RunnerError, match=r"no runner 5\nhint: known: 0 \(Robot\), 1 \(Capture\)"):
+        time.register(print, runner=5)
+
+
+def test_a_fixed_loop_begins_again_after_a_step_that_raised() -> None:
+    """Reset gives the loop it was before its first frame."""
+    ran: list[float] = []
+
+    def step(ts: float) -> None:
+        ran.append(ts)
+        if len(ran) == 2:
+            raise Broken("once")
+
+    loop = FixedLoop(step)
+    with pytest.raises(CallbackError):
+        loop.frame(0.1)
+    loop.reset()
+    assert (loop.steps, loop.accumulator, loop.alpha) == (0, 0, 0.0)
+    assert loop.frame(0.05).steps == 3
+
+
+@pytest.mark.parametrize("name", ["frame_budget_ns", "max_frame_delta_ns", "frame_rate", "mode"])
+def test_settings_of_time_are_the_owners_to_change(name: str) -> None:
+    """Another thread may read how frames are cut, not change it."""
+    time = TimeManager()
+    found: list[BaseException] = []
+
+    def change() -> None:
+        try:
+            setattr(time, name, getattr(time, name))
+        except OwnerThreadError as error:
+            found.append(error)
+
+    other = threading.Thread(target=change)
+    other.start()
+    other.join()
+    assert len(found) == 1

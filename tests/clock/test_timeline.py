@@ -13,6 +13,7 @@ from mainspring.clock import (
     Rate,
     RateError,
     RegistrationError,
+    RunEnd,
     RunnerError,
     TimeManager,
     TimeMode,
@@ -253,6 +254,18 @@ class TestRegistrations:
         extra = time.register(lambda _: None, runner="Capture")
         assert time.advance(ns=60_000_000).steps == {"Robot": 3, "Capture": 3}
         assert [row.name for row in time.execution_order()] == ["change"]
+
+    def test_counting_the_steps_of_a_runner_ends_when_it_goes(self, time: TimeManager) -> None:
+        """Steps that are never going to come are not waited for: the report says stopped."""
+
+        def leave(context: Any) -> None:
+            place.remove()
+            time.runners.remove("Capture")
+
+        place = time.register(leave, runner="Capture")
+        report = time.advance(steps=5, runner="Capture")
+        assert report.reason is RunEnd.STOPPED
+        assert (time.now, report.steps) == (0, {"Robot": 1})
 
     def test_coming_and_going_leaves_nothing_behind(self, time: TimeManager) -> None:
         """A callback that registers another at every step and drops the one before it, for long,

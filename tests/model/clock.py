@@ -90,7 +90,7 @@ class Model:
         return free
 
     def remove_runner(self, runner: int) -> None:
-        del self.runners[runner]
+        self.change(lambda: self.runners.pop(runner))
 
     def set_rate(self, runner: int, rate: Fraction) -> None:
         def change() -> None:
@@ -199,6 +199,8 @@ class Model:
             self.instant(time)
             used += self.wall - begun
             done += 1
+            if steps and steps[0] not in self.runners:
+                return "stopped"
             if steps and self.runners[steps[0]].steps - first >= steps[1]:
                 return "counted"
         if leave is not None:

@@ -429,3 +429,10 @@ def test_a_script_and_its_place_do_not_mix() -> None:
         warnings.simplefilter("error")
         with pytest.raises(SceneError, match="bindings"):
             Scene().add(Walker(), runner="Capture")
+
+
+def test_a_class_is_no_part() -> None:
+    """Adding a class where one of it was meant says so."""
+    for kind in (Script, Subsystem):
+        with pytest.raises(SceneError, match=f"hint: scene.add\\({kind.__name__}"):
+            Scene().add(kind)  # type: ignore[arg-type]

@@ -66,6 +66,13 @@ class FixedLoop:
         self._elapsed = Fraction(0)
         self._steps = 0
 
+    def reset(self) -> None:
+        """Back to before the first frame, also after a step that raised."""
+        self.time.reset()
+        self.time._skip_first_boundary()
+        self._elapsed = Fraction(0)
+        self._steps = 0
+
     @property
     def steps(self) -> int:
         """How many steps have run."""

@@ -239,6 +239,7 @@ class TimeManager:
 
     @frame_budget_ns.setter
     def frame_budget_ns(self, ns: int) -> None:
+        self._check_owner("changing the frame budget")
         self._frame_budget_ns = whole(ns, "frame_budget_ns", least=1)
 
     @property
@@ -248,6 +249,7 @@ class TimeManager:
 
     @max_frame_delta_ns.setter
     def max_frame_delta_ns(self, ns: int) -> None:
+        self._check_owner("changing the longest frame")
         self._max_frame_delta_ns = whole(ns, "max_frame_delta_ns", least=1)
 
     @property
@@ -257,6 +259,7 @@ class TimeManager:
 
     @frame_rate.setter
     def frame_rate(self, rate: RateLike) -> None:
+        self._check_owner("changing the frame rate")
         self._frame_rate = Rate(rate)
 
     @property

@@ -169,9 +169,16 @@ class Runners:
                     return runner
         elif type(key) is int and key in self._by_id:
             return self._by_id[key]
-        shown = key.name if isinstance(key, Runner) else str(key)
         names = [r.name for r in self._by_id.values()]
-        raise RunnerError(f"there is no runner {shown!r}", hint=nearest(shown, names))
+        if isinstance(key, Runner):
+            raise RunnerError(
+                f"runner {key.name!r} belongs to another scene, or was removed from this one",
+                hint=f"known: {', '.join(names)}",
+            )
+        if isinstance(key, int):
+            ids = ", ".join(f"{r.id} ({r.name})" for r in self._by_id.values())
+            raise RunnerError(f"there is no runner {key}", hint=f"known: {ids}")
+        raise RunnerError(f"there is no runner {key!r}", hint=nearest(str(key), names))
 
     def __contains__(self, key: object) -> bool:
         try:

@@ -113,6 +113,11 @@ class Scene:
         priority: int | None = None,
     ) -> _Part:
         """Adds a script or a subsystem; the place is a subsystem's own."""
+        if isinstance(part, type):
+            raise SceneError(
+                f"{part.__name__} is a class, and a scene holds what is made of one",
+                hint=f"scene.add({part.__name__}(...))",
+            )
         if isinstance(part, Script):
             if not (runner is None and phase is None and priority is None):
                 raise SceneError(
