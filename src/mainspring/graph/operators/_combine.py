@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from mainspring.graph._errors import IncorrectTypeBinding
 from mainspring.graph.operators._base import (
     MIN_TD,
     REMOVE,
@@ -96,7 +97,9 @@ def _structure(args: list[Any], kwargs: dict[str, Any]) -> Any:
         ports = {name: lifted(value) for name, value in kwargs.items()}
         schema = make_schema({name: port.output_type.dereference() for name, port in ports.items()})
         return TSB[schema].from_ts(**ports)
-    raise WiringError("combine takes either positional ports (a list) or named ones (a bundle)")
+    raise IncorrectTypeBinding(
+        "combine takes either positional ports (a list) or named ones (a bundle)"
+    )
 
 
 def _is_compound(tp: Any) -> bool:
