@@ -35,14 +35,13 @@ _SUBJECTS: dict[str, str] = {
         JSON from_json from_json_builder json_as_bool json_as_float json_as_int json_as_str
         json_decode json_encode register_json_datetime_format to_json to_json_builder""",
     "tables and frames": """
-        Frame RecordAsOf Series TABLE TableSchema ToTableMode concat filter_by filter_cs filter_frame
+        Frame RecordAsOf Series TABLE TableSchema ToTableMode concat filter_cs filter_frame
         frame_metadata from_data_frame from_data_frame_batches from_table from_table_const
         get_table_schema_as_of_key get_table_schema_date_key group_by has_frame_metadata
         make_table_schema replay_data_frame set_as_of set_table_schema_as_of_key
         set_table_schema_date_key shape_of_table_type sorted_ table_schema table_shape
         table_shape_from_schema to_data_frame to_table ungroup with_columns with_frame_metadata
         without_frame_metadata""",
-    "arrays": "Array as_array corrcoef cumsum get_item np_std",
     "calendar and time-zone types": """
         AmbiguousTimePolicy Boundary CivilDateRange CivilDateRangeSet CivilDateTime InstantRange
         InstantRangeSet MonthEndPolicy NonexistentTimePolicy Period ZoneId ZonedDateTime ZonedTime
