@@ -3,6 +3,7 @@
 #include "inbox/py_inbox.hpp"
 
 namespace nb = nanobind;
+using mainspring::inbox::Gate;
 using mainspring::inbox::PyInbox;
 
 namespace {
@@ -31,16 +32,30 @@ nb::list to_list(const std::vector<void*>& items, bool steal) {
 }  // namespace
 
 void bind_inbox(nb::module_& m) {
+    nb::class_<Gate>(m, "Gate", "Looks at every item before it is accepted, and may refuse it.");
     nb::class_<PyInbox>(m, "Inbox", nb::type_slots(slots), "A bounded queue: many threads put, one drains.")
         .def(nb::init<std::size_t>(), nb::arg("capacity"))
         .def(
             "put",
             [](PyInbox& self, nb::object item) {
+                if (self.gate != nullptr) self.gate->admit(item.ptr());
                 if (!self.engine.put(item.ptr())) return false;
                 item.release();  // the queue holds the reference now
                 return true;
             },
-            nb::arg("item").none(), "Adds `item`; False when the queue is full.")
+            nb::arg("item").none(),
+            "Adds `item`; False when the queue is full. What the gate raises is raised, and nothing is added.")
+        .def_prop_rw(
+            "gate", [](const PyInbox& self) { return nb::borrow(self.gate_owner == nullptr ? Py_None : self.gate_owner); },
+            [](PyInbox& self, nb::object gate) {
+                self.gate = gate.is_none() ? nullptr : nb::cast<Gate*>(gate);
+                PyObject* old = self.gate_owner;
+                self.gate_owner = gate.is_none() ? nullptr : gate.release().ptr();
+                Py_XDECREF(old);
+            },
+            nb::for_setter(nb::arg("gate").none()), nb::for_getter(nb::sig("def gate(self) -> Gate | None")),
+            nb::for_setter(nb::sig("def gate(self, gate: Gate | None, /) -> None")),
+            "What looks at every item before it is accepted; None when nothing does.")
         .def(
             "drain",
             [](PyInbox& self) {

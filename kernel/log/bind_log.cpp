@@ -57,8 +57,11 @@ void bind_log(nb::module_& m) {
         "A copy of numbers, text, bytes, None and the lists, tuples and dictionaries with text keys that hold "
         "them; NotImplemented when there is anything else.");
 
-    nb::class_<PyTape>(m, "Tape", nb::type_slots(slots), "The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when "
-                                               "far too many wait.")
+    nb::class_<PyTape, mainspring::inbox::Gate>(
+        m, "Tape", nb::type_slots(slots),
+        "The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far "
+        "too many wait. As the gate of an inbox it refuses what cannot be encoded, and tells `on_own` of inputs that "
+        "the simulation puts itself.")
         .def(nb::init<nb::object, nb::object, nb::object, nb::object, nb::object, nb::object>(), "clock"_a,
              "timeline"_a, "fallback"_a, "check"_a, "on_own"_a, "on_first"_a,
              nb::sig("def __init__(self, clock: object, timeline: object, "
@@ -66,9 +69,6 @@ void bind_log(nb::module_& m) {
                      "check: collections.abc.Callable[[typing.Any], object], "
                      "on_own: collections.abc.Callable[[typing.Any], object], "
                      "on_first: collections.abc.Callable[[], object]) -> None"))
-        .def("put", &PyTape::put, "given"_a,
-             "An input is being accepted: refuses what cannot be encoded, and tells `on_own` of those that "
-             "the simulation puts itself.")
         .def("inputs", &PyTape::inputs, "time_ns"_a, "inputs"_a, "Appends the inputs of one instant.")
         .def("take", &PyTape::take,
              nb::sig("def take(self) -> tuple[int, int, int, int, bytes] | None"),

@@ -72,10 +72,11 @@ PyTape::PyTape(nb::object manager_, nb::object timeline_, nb::object fallback_, 
       on_first(std::move(on_first_)),
       engine_(&nb::cast<const clock::PyTimeline&>(timeline).engine) {}
 
-void PyTape::put(nb::handle given) {
+void PyTape::admit(PyObject* item) {
+    const nb::handle given = item;
     nb::object owned;
     // What counts is what is drained; this is only to see that it can be encoded.
-    if (!is_plain(layout.read(given.ptr(), InputLayout::payload, owned))) check(given);
+    if (!is_plain(layout.read(item, InputLayout::payload, owned))) check(given);
     if (engine_ == nullptr || !engine_->inside()) return;
     const nb::object owner = manager.attr("_owner");
     if (PyLong_AsUnsignedLong(owner.ptr()) == PyThread_get_thread_ident()) on_own(given);

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "inbox/py_inbox.hpp"
 #include "log/py_encode.hpp"
 
 namespace mainspring::clock {
@@ -14,7 +15,7 @@ namespace mainspring::log {
 namespace nb = nanobind;
 
 /// All methods hold the interpreter's lock, which is what guards the buffer.
-struct PyTape {
+struct PyTape : inbox::Gate {
     nb::object manager;   ///< whose `_owner` is the thread that runs instants
     nb::object timeline;  ///< whose `inside` says that an instant is under way
     nb::object fallback;  ///< encodes what is not plain
@@ -30,7 +31,7 @@ struct PyTape {
     PyTape(nb::object manager_, nb::object timeline_, nb::object fallback_, nb::object check_,
            nb::object on_own_, nb::object on_first_);
 
-    void put(nb::handle given);
+    void admit(PyObject* given) override;
     void inputs(std::int64_t time_ns, nb::handle list);
     nb::object take();
 

@@ -2,13 +2,27 @@
 
 
 
+class Gate:
+    """Looks at every item before it is accepted, and may refuse it."""
+
 class Inbox:
     """A bounded queue: many threads put, one drains."""
 
     def __init__(self, capacity: int) -> None: ...
 
     def put(self, item: object | None) -> bool:
-        """Adds `item`; False when the queue is full."""
+        """
+        Adds `item`; False when the queue is full. What the gate raises is raised, and nothing is added.
+        """
+
+    @property
+    def gate(self) -> Gate | None:
+        """
+        What looks at every item before it is accepted; None when nothing does.
+        """
+
+    @gate.setter
+    def gate(self, gate: Gate | None, /) -> None: ...
 
     def drain(self) -> list[object]:
         """Takes everything that waits, in the order it came."""

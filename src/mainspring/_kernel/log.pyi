@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import mainspring._kernel.inbox
+
 
 def encode(value: object, fallback: Callable[[Any], bytes]) -> bytes:
     """
@@ -14,17 +16,12 @@ def copy_plain(value: object) -> Any:
     A copy of numbers, text, bytes, None and the lists, tuples and dictionaries with text keys that hold them; NotImplemented when there is anything else.
     """
 
-class Tape:
+class Tape(mainspring._kernel.inbox.Gate):
     """
-    The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far too many wait.
+    The inputs that wait to be written, encoded. `on_first` is told when there are some again, and when far too many wait. As the gate of an inbox it refuses what cannot be encoded, and tells `on_own` of inputs that the simulation puts itself.
     """
 
     def __init__(self, clock: object, timeline: object, fallback: Callable[[Any], bytes], check: Callable[[Any], object], on_own: Callable[[Any], object], on_first: Callable[[], object]) -> None: ...
-
-    def put(self, given: object) -> None:
-        """
-        An input is being accepted: refuses what cannot be encoded, and tells `on_own` of those that the simulation puts itself.
-        """
 
     def inputs(self, time_ns: int, inputs: object) -> None:
         """Appends the inputs of one instant."""

@@ -214,7 +214,7 @@ class RunRecorder:
             with contextlib.suppress(LogWriteError):
                 self.writer.close()
             raise
-        self._inbox.on_put = self._watch.put
+        self._inbox.queue.gate = self._tape
         self._clock.observers.add(self._watch)
         for part in self.scene.parts.values():
             # A world says what became of each call; those that came as inputs belong here.
@@ -352,7 +352,9 @@ class RunRecorder:
         for stop in self._stop_watching:
             stop()
         self._stop_watching.clear()
-        if self._inbox.on_put in (self._watch.put, self._refuse):
+        if self._inbox.queue.gate is self._tape:
+            self._inbox.queue.gate = None
+        if self._inbox.on_put == self._refuse:
             self._inbox.on_put = None
         if self._watch in self._clock.observers:
             self._clock.observers.remove(self._watch)
@@ -394,8 +396,7 @@ class _Watch:
         self._recorder = recorder
         self._writer = writer
         self._kernel = recorder._clock._kernel
-        # Straight into the kernel: these two are all that an input costs the run.
-        self.put = tape.put
+        # Straight into the kernel: with the inbox's gate all that an input costs the run.
         self.inputs = tape.inputs
         if writer.durability == "instant":
             self.end_instant = self._end_instant
