@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drawing import BLUE, GREY, RED, panels, save
+from drawing import BLUE, GREEN, GREY, RED, panels, save
 
 from mainspring import Phase, Scene, StepContext
 from mainspring.physics import Camera, Imu, MuJoCo, Noise
@@ -52,30 +52,39 @@ class Pilot:
     def __init__(self, drone: MuJoCo, imu: Imu) -> None:
         self.drone, self.imu = drone, imu
         self.goal = np.array([0.0, 0.0, 1.0])
+        self.speed, self.bend = np.zeros(3), np.zeros(3)
+        """Where it should be, how fast it should go there, and how that changes."""
         self.path: list[list[float]] = []
         self.goals: list[Any] = []
-        self.shake: list[float] = []
+        self.shake: list[Any] = []
+        self.guided = 0.0
 
     def fly(self, context: StepContext) -> None:
-        """500 times a second: tilt from the error of place, torque from tilt and gyro."""
+        """500 times a second: tilt from place and speed, torque from tilt and gyro."""
         if not self.imu.valid:
             return
         position, turn = self.drone.frame("drone")
         velocity, _ = self.drone.velocity("drone")
         up = turn[:, 2]
-        wanted = 2.5 * (self.goal - position) - 2.6 * velocity + (0.0, 0.0, GRAVITY)
-        wanted[:2] = np.clip(wanted[:2], -3.0, 3.0)
+        late = context.time / 1e9 - self.guided  # the goal has gone on since
+        away = self.goal + late * self.speed - position
+        slow = self.speed + late * self.bend - velocity
+        wanted = 6.0 * away + 4.0 * slow + self.bend + (0.0, 0.0, GRAVITY)
+        wanted[:2] = np.clip(wanted[:2], -5.0, 5.0)
         thrust = float(np.clip(MASS_KG * wanted @ up, 0.0, 20.0))
         lean = np.cross(up, wanted / np.linalg.norm(wanted))
         torque = 1.2 * lean - 0.12 * (turn @ self.imu.angular_rate)
         self.drone.apply_force("drone", thrust * up, torque)
         self.path.append([context.time / 1e9, *position])
-        self.shake.append(float(np.linalg.norm(self.imu.specific_force)))
+        self.shake.append(self.imu.value)
 
     def guide(self, context: StepContext) -> None:
         """Ten times a second: the next point of a climbing circle."""
-        t = context.time / 1e9
-        self.goal = np.array([1.2 * np.sin(0.9 * t), 1.2 * (1 - np.cos(0.9 * t)), 1.0 + 0.15 * t])
+        t = self.guided = context.time / 1e9
+        sin, cos = 1.2 * np.sin(0.9 * t), 1.2 * np.cos(0.9 * t)
+        self.goal = np.array([sin, 1.2 - cos, 1.0 + 0.15 * t])
+        self.speed = np.array([0.9 * cos, 0.9 * sin, 0.15])
+        self.bend = np.array([-0.81 * sin, 0.81 * cos, 0.0])
         self.goals.append(self.goal)
 
 
@@ -105,16 +114,31 @@ def main(out: Path = Path("out"), seconds: float = 6.0) -> Path:
     return draw(out, path, np.array(pilot.goals), np.array(pilot.shake), frame)
 
 
-def draw(out: Path, path: Any, goals: Any, shake: Any, frame: Any) -> Path:
-    """Three panels."""
-    figure, (left, middle, right) = panels(1, 3, (13, 3.9), width_ratios=(1, 1.25, 1.35))
-    left.plot(goals[:, 0], goals[:, 1], ".", color=RED, label="goals, 10 Hz")
+def draw(out: Path, path: Any, goals: Any, felt: Any, frame: Any) -> Path:
+    """Where it flew, what it felt, what it saw."""
+    figure = panels(1, 1, (13, 4.2))[0]
+    figure.clear()
+    grid = figure.add_gridspec(2, 3, width_ratios=(1, 1.25, 1.35))
+    left, right = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[:, 2])
+    upper, lower = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
+    left.plot(goals[:, 0], goals[:, 1], "o", color=RED, markersize=3.5, label="goals, 10 Hz")
     left.plot(path[:, 1], path[:, 2], color=BLUE, label="flown")
-    left.set(xlabel="x (m)", ylabel="y (m)", title="From above", aspect="equal", ylim=(-0.9, 2.6))
-    left.legend(loc="lower center", ncols=2, fontsize=8.5, columnspacing=1.0)
-    middle.plot(path[1:, 0], shake[1:], color=GREY, linewidth=0.6)
-    middle.set(xlabel="time (s)", ylabel="specific force (m/s²)", ylim=(9.5, 10.3))
-    middle.set_title("Inertial unit, 500 Hz, with noise")
+    left.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", xlim=(-1.5, 1.5), ylim=(-0.4, 2.9))
+    off = np.linalg.norm(
+        path[49::50][: len(goals) - 1, 1:] - goals[1 : len(path[49::50]) + 1], axis=1
+    )
+    left.set_title(f"From above: within {100 * off[10:].max():.0f} cm")
+    left.legend(loc="upper center", ncols=2, fontsize=8.5, columnspacing=1.0)
+    upper.plot(path[:, 0], felt[:, 2], color=GREY, linewidth=0.5)
+    up = felt[5:, 2]  # it falls until the motors turn
+    upper.set(ylabel="up (m/s²)", xticklabels=[], ylim=(up.min() - 0.3, up.max() + 0.3))
+    upper.set_title("Inertial unit, 500 Hz, with noise")
+    for axis, colour in zip(range(3), (RED, GREEN, BLUE), strict=True):
+        lower.plot(path[:, 0], felt[:, 3 + axis], color=colour, linewidth=0.5, label="xyz"[axis])
+    lower.set(xlabel="time (s)", ylabel="turn (rad/s)")
+    lower.legend(loc="upper right", ncols=3, fontsize=8.5, handlelength=1.0, columnspacing=1.0)
+    for panel in (upper, lower):
+        panel.set_xlim(0, path[-1, 0])
     if frame is not None:
         right.imshow(frame)
     right.set(title="Nose camera, 2 Hz, 80 ms late", xticks=[], yticks=[])

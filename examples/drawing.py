@@ -43,8 +43,11 @@ def save(figure: Any, out: Path, name: str) -> Path:
     return out / name
 
 
-def boxes(panel: Any, position: Any, rotation: Any, half: float, colours: Any) -> None:
-    """Cubes as seen from above and aside, the farthest first, each face by its light."""
+def boxes(
+    panel: Any, position: Any, rotation: Any, half: float, colours: Any, floor: float
+) -> None:
+    """Cubes as seen from above and aside, the farthest first, each face by its light, on a
+    square floor of half the size `floor` at height zero."""
     sight = np.array([-0.55, -0.72, 0.42]) / np.linalg.norm([-0.55, -0.72, 0.42])
     right = np.cross([0.0, 0.0, 1.0], sight)
     right /= np.linalg.norm(right)
@@ -72,6 +75,10 @@ def boxes(panel: Any, position: Any, rotation: Any, half: float, colours: Any) -
             depths.append(position[seen] @ sight)
             light = 0.45 + 0.55 * np.clip(normal[seen] @ [-0.3, -0.5, 0.81], 0.0, 1.0)
             shades.append(np.clip(colours[seen] * light[:, None], 0.0, 1.0))
+    ground = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * floor
+    ground = ground + position.mean(axis=0) * [1, 1, 0]
+    seen = np.column_stack([ground @ right, ground @ up])
+    panel.add_collection(PolyCollection([seen], facecolors=SAND, alpha=0.45, linewidths=0))
     order = np.argsort(np.concatenate(depths), kind="stable")
     panel.add_collection(
         PolyCollection(

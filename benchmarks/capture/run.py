@@ -73,6 +73,7 @@ def _sine_us() -> float:
 def robot_cell() -> tuple[Scene, Any]:
     """The example's arm in MuJoCo; what is recorded are a hundred of its numbers."""
     scene = load_scene(CELL)
+    scene.remove("recorder")
     data = scene.subsystems["arm"].data
     whole = np.resize(data.qpos, CHANNELS)
     return scene, whole

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mainspring.capture import Recorder, Recording, Trace
+from mainspring.capture import Recording, Trace
 from mainspring.scene import Scene, load_scene
 from mainspring.world.log import ReplayReport, record, replay
 
@@ -31,36 +31,10 @@ def build() -> Scene:
     return load_scene(HERE / "scene.toml")
 
 
-def with_recorder(scene: Scene, path: Path) -> Recorder:
-    """Channels at the rates of their runners: joints at 50 Hz, the scan at 10, the rest at 30."""
-    arm, encoders = scene.subsystems["arm"], scene.subsystems["encoders"]
-    scan, tracker = scene.subsystems["scan"], scene.scripts["tracker"]
-    servo, watch = scene.subsystems["servo"], scene.subsystems["watch"]
-    recorder = Recorder(path, overwrite=True)
-    recorder.channel("/arm/joints", lambda: encoders.positions, runner="Control", unit="rad")
-    recorder.channel("/arm/forces", lambda: servo.forces, runner="Control", unit="N m")
-    recorder.channel("/tool/error", lambda: tracker.error, runner="Control", unit="m")
-    recorder.channel("/tool/position", arm.tool, unit="m")
-    recorder.channel("/cell/alarm", lambda: watch.value["alarm"], runner="Scan", dtype=float)
-    recorder.channel("/cell/nearest", lambda: watch.value["nearest"], runner="Scan", unit="m")
-    recorder.channel("/cell/smoothed", lambda: watch.value["smoothed"], runner="Scan", unit="m")
-    recorder.channel(
-        "/tool/worst_error", lambda: watch.value["worst_error"], runner="Scan", unit="m"
-    )
-    first, last = float(scan.angles[0]), float(scan.angles[-1])
-    recorder.scan(
-        "/scan", lambda: scan.value, rays=len(scan.angles), start_angle=first, end_angle=last,
-        runner="Scan",
-    )  # fmt: skip
-    recorder.transforms()
-    scene.add(recorder)
-    return recorder
-
-
 def run(total_ns: int, out: Path, tell: Callable[[int], None]) -> tuple[Scene, Trace, float]:
     """Run, record and trace; the scene, the trace, and the wall time in seconds that it took."""
     scene = build()
-    with_recorder(scene, out / "run.mcap")
+    scene.subsystems["recorder"].path = out / "run.mcap"
     log = record(scene, out / "run.world", hash_every=0.1, entry=HERE / "scene.toml")
     with log, Trace(scene) as trace:
         began = time.perf_counter()
@@ -76,9 +50,8 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
     """What happened, in one table."""
     with Recording(out / "run.mcap") as recording:
         error = recording.read("/tool/error")["value"]
-        alarm = recording.read("/cell/alarm")["value"]
-        nearest = recording.read("/cell/nearest")["value"]
-    alarms = scene.subsystems["watch"].value["alarms"]
+        watch = recording.read("/cell/watch")
+    alarm, nearest, alarms = watch["alarm"], watch["nearest"], int(watch["alarms"][-1])
     settled = error[len(error) // 5 :]
     table = Table(title="robot cell", show_header=False, title_justify="left")
     statistics = scene.time.statistics()
@@ -86,8 +59,8 @@ def tables(scene: Scene, report: ReplayReport, out: Path, wall_s: float, seconds
     rows = [
         ("simulated", f"{seconds:g} s in {wall_s:.2f} s, {seconds / wall_s:.1f} x real time"),
         ("steps", f"{steps}; {statistics.instants} instants"),
-        ("tracking error", f"{1e3 * np.sqrt(np.mean(settled**2)):.1f} mm rms, "
-                           f"{1e3 * settled.max():.1f} mm at most, once it has caught up"),
+        ("tracking error", f"{1e3 * np.sqrt(np.mean(settled**2)):.2f} mm rms, "
+                           f"{1e3 * settled.max():.2f} mm at most, once it has caught up"),
         ("visitor", f"{np.nanmin(nearest):.2f} m at the nearest; "
                     f"{alarms} alarm{'s' * (alarms != 1)}, up in {int(alarm.sum())} of {len(alarm)} scans"),
         ("replay", f"{'identical' if report.identical else 'DIFFERENT'}: "

@@ -34,7 +34,7 @@ def target_at(seconds: float) -> tuple[float, float, float]:
 
 
 class Tracker(Script):
-    """Fifty times a second: where the target will be, the joints that reach it, their speed."""
+    """Fifty times a second: where the target is, the joints that reach it, how they have to move."""
 
     # The tool keeps pointing this way (w, x, y, z): down and forward.
     DOWN = (0.7317, 0.0, 0.6816, 0.0)
@@ -42,6 +42,7 @@ class Tracker(Script):
     def __init__(self, arm: str = "arm", servo: str = "servo") -> None:
         self._names = (arm, servo)
         self.joints: Any = None
+        self.speeds: Any = None
         self.error = 0.0
         """How far the tool is from the target, in metres."""
         self.unsolved = 0
@@ -55,7 +56,8 @@ class Tracker(Script):
         assert isinstance(servo, PdController)
         self._arm, self._servo = arm, servo
         self._ik = InverseKinematics(arm, "tool")
-        self.joints = arm.joint_positions()
+        self.joints = self._ik.solve(target_at(self.scene.time.now / 1e9), self.DOWN).positions
+        self.speeds = 0.0 * self.joints
 
     def on_update(self, ts: float) -> None:
         """One step of control."""
@@ -63,19 +65,21 @@ class Tracker(Script):
         target = target_at(now)
         self.error = math.dist(self._arm.tool().tolist(), target)
         self._arm.write_poses("target", target)
-        # The servo holds for a step: aim at where the target will be at its end.
-        found = self._ik.solve(target_at(now + ts), self.DOWN, start=self.joints)
+        found = self._ik.solve(target, self.DOWN, start=self.joints)
         self.unsolved += not found.converged
-        self._servo.set_target(found.positions, (found.positions - self.joints) / ts)
-        self.joints = found.positions
+        # A difference is the speed of half a step ago; the speed of now is half a change further.
+        speeds = (found.positions - self.joints) / ts
+        change = (speeds - self.speeds) / ts
+        self._servo.set_target(found.positions, speeds + change * (ts / 2), change)
+        self.joints, self.speeds = found.positions, speeds
 
     def save(self) -> Any:
-        """Where the joints were sent, and how it went."""
-        return [self.joints, self.error, self.unsolved]
+        """Where the joints were sent and how fast, and how it went."""
+        return [self.joints, self.speeds, self.error, self.unsolved]
 
     def restore(self, state: Any) -> None:
         """Leaves it as it was."""
-        self.joints, self.error, self.unsolved = state
+        self.joints, self.speeds, self.error, self.unsolved = state
 
 
 class Visitor(Script):
@@ -93,7 +97,7 @@ class Visitor(Script):
     def on_update(self, ts: float) -> None:
         """One step."""
         now = self.context.time / 1e9
-        angle = -2.4 + 0.55 * now
+        angle = -2.4 + 0.35 * now
         away = 1.9 + 0.9 * math.cos(0.9 * now)
         where = (away * math.cos(angle), away * math.sin(angle), 0.85)
         self._arm.write_poses("visitor", where)

@@ -234,6 +234,9 @@ def test_a_line_is_found_in_every_way_of_writing(cell: Path, text: str, places: 
         "seed = 123456789012345678901234567890",
         "frame_rate = '1e999999999'",
         "name = ' '",
+        "seconds = 0",
+        "seconds = inf",
+        "seconds = '10'",
     ],
 )
 def test_a_value_beyond_all_bounds_is_a_fault(cell: Path, line: str) -> None:
@@ -242,6 +245,17 @@ def test_a_value_beyond_all_bounds_is_a_fault(cell: Path, line: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_scene(cell)
     assert [f.line for f in caught.value.faults] == [2]
+
+
+def test_a_run_that_is_not_told_lasts_as_long_as_the_file_says(cell: Path) -> None:
+    """And one that is told, as long as it is told."""
+    cell.write_text('[scene]\nseconds = 0.5\nmode = "sim_high_performance"\n')
+    scene = load_scene(cell)
+    assert scene.run().sim_seconds == 0.5
+    assert scene.run(0.1).sim_seconds == 0.1
+    assert scene.time.now == 600_000_000
+    cell.write_text("[scene]\n")
+    assert load_scene(cell).seconds is None
 
 
 def test_line_ends_and_a_mark_of_byte_order_are_taken_as_they_are(cell: Path) -> None:

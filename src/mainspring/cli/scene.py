@@ -55,7 +55,10 @@ def register(app: typer.Typer) -> None:
 def run(
     scene: Target,
     seconds: Annotated[
-        str | None, typer.Option("--seconds", "-s", help="Sim time to run: 10, 250ms, 3m.")
+        str | None,
+        typer.Option(
+            "--seconds", "-s", help="Sim time to run: 10, 250ms, 3m; the scene's own if it has one."
+        ),
     ] = None,
     mode: Annotated[
         str | None,
@@ -77,7 +80,7 @@ def run(
         typer.Option(help="Keep the report in this folder, for `mainspring reports send`."),
     ] = None,
 ) -> None:
-    """Runs a scene until its end or Ctrl-C.
+    """Runs a scene for the time given, for its own, or until Ctrl-C.
 
     Of a project's folder it runs the first scene, and keeps log and report in its runs/.
     """
@@ -113,7 +116,8 @@ def run(
 
         entry = None if scene.endswith(".toml") else scene if ":" in scene else f"{scene}:build"
         try:
-            ahead_ns = None if seconds is None else opened.time.now + time_ns(seconds)
+            wanted = opened.seconds if seconds is None else seconds
+            ahead_ns = None if wanted is None else opened.time.now + time_ns(wanted)
             recorder = record(
                 opened,
                 log,
@@ -191,13 +195,24 @@ def _print_summary(scene: Any, report: Any) -> None:
         counts = [str(n) for n in (r.steps, r.shared, r.late, r.skipped)]
         table.add_row(escape(r.name), str(r.rate), *counts, late)
     console.print(table)
-    if not statistics.callbacks:
-        return
+    if statistics.callbacks:
+        console.print(_callback_table(statistics))
+    for part in scene.subsystems.values():  # what was recorded
+        for file in getattr(part, "files", ()):
+            console.print(f"wrote {escape(str(file))}, {file.stat().st_size / 1e3:.0f} kB")
+
+
+def _callback_table(statistics: Any) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from mainspring.clock import duration
+
     table = Table("callback", "runner", "phase", *_right("steps", "mean", "p99", "max"))
     for c in statistics.callbacks.values():
         costs = [duration(n) for n in (c.cost.mean_ns, c.cost.p99_ns, c.cost.max_ns)]
         table.add_row(escape(c.name), escape(c.runner), str(c.phase), str(c.steps), *costs)
-    console.print(table)
+    return table
 
 
 def _right(*names: str) -> list[Any]:

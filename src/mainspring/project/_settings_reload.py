@@ -134,7 +134,7 @@ class SettingsReloader:
             return
         restart = [
             f"scene.{key}"
-            for key in ("name", "seed")
+            for key in ("name", "seed", "seconds")
             if new.scene.get(key) != self._current.scene.get(key)
         ]
         restart += [

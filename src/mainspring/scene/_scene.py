@@ -78,6 +78,8 @@ class Scene:
         """What its scene file said, when it came from one."""
         self.source: str | None = None
         """The scene file it came from."""
+        self.seconds: Time | None = None
+        """How long `run` goes on that is not told; None is until somebody stops it."""
         self._started = False
         self._initial: dict[str, bytes | StateError] = {}
 
@@ -394,9 +396,11 @@ class Scene:
     ) -> RunReport:
         """Runs the outer loop for real, frame after frame, until the end or Ctrl-C.
 
-        `progress` is told how far it is ten times a second; True shows a bar."""
+        Without `seconds` the end is the scene's own, if it has one. `progress` is told how far it
+        is ten times a second; True shows a bar."""
         self.start()
-        return self.time.run(seconds, mode=mode, progress=progress)
+        wanted = self.seconds if seconds is None else seconds
+        return self.time.run(wanted, mode=mode, progress=progress)
 
     # -- state ---------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ __all__ = ["BINDING", "RUNNER", "SCENE", "SCRIPT", "SUBSYSTEM", "Key", "json_sch
 PHASES = tuple(phase.name.lower() for phase in Phase)
 MODES = tuple(mode.value for mode in TimeMode)
 _LONGEST_MS = 1_000_000_000  # eleven days and a half
+_LONGEST_S = 1_000_000_000  # more than thirty years
 MODE_ALIASES = tuple(name for name in TimeMode.__members__ if name not in TimeMode._member_names_)
 
 
@@ -123,6 +124,9 @@ SCENE = {
         "number", "Wall time one frame may bring in.", above=0, most=_LONGEST_MS
     ),
     "frame_rate": Key("rate", "How often a run begins a frame."),
+    "seconds": Key(
+        "number", "Sim time a run lasts that is not told how long.", above=0, most=_LONGEST_S
+    ),
 }
 RUNNER = {
     "name": Key("string", "Unique among the runners.", required=True),

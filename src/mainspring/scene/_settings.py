@@ -213,6 +213,7 @@ def build(
         scene.time.max_frame_delta_ns = max(1, round(about["max_frame_delta_ms"] * 1e6))
     if "frame_rate" in about:
         scene.time.frame_rate = Rate(about["frame_rate"])
+    scene.seconds = about.get("seconds")
     for name, binding in settings.bindings.items():
         for key, value in binding.items():
             setattr(scene.bindings[name], key, value)
