@@ -532,8 +532,8 @@ void bind_views(nb::module_& m) {
         .def_prop_ro("is_scheduled_now",
                      [](const SchedulerView& v) { return schedule_of(v).due(v.engine().now); })
         .def_prop_ro("next_scheduled_time", [](const SchedulerView& v) {
-            const Time next = schedule_of(v).next(v.engine().now);
-            return take(to_datetime(next == never ? 0 : next));
+            const auto& events = schedule_of(v).events;
+            return take(to_datetime(events.empty() ? 0 : events.front().time));
         });
 
     nb::class_<ApiView>(m, "EngineApi", "The running engine, as a node may use it.")

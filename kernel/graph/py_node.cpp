@@ -41,12 +41,6 @@ void NodeSchedule::reset() {
     tell();
 }
 
-Time NodeSchedule::next(Time now) const {
-    for (const Event& event : events)
-        if (event.time > now) return event.time;
-    return events.empty() ? never : events.front().time;
-}
-
 void NodeSchedule::done(Time now) {
     while (!events.empty() && events.front().time <= now) events.erase(events.begin());
     tell();

@@ -57,7 +57,6 @@ public:
     bool has(PyObject* tag) const;
     void reset();
     bool due(Time now) const { return !events.empty() && events.front().time <= now; }
-    Time next(Time now) const;
     void done(Time now);  // the evaluation at `now` is over
 
     std::vector<Event> events;  // by time, then by order of asking

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 from mainspring.graph._annotations import TS, TSD
@@ -16,6 +16,7 @@ from mainspring.graph._signature import STARS, is_port, to_port, value_type
 from mainspring.graph._types import (
     DEFAULT,
     TIME_SERIES_TYPE,
+    CompoundScalar,
     K,
     MatchError,
     REFm,
@@ -743,7 +744,9 @@ def switch_(
         for outer, inner in list(one.context.captured.values()):
             stubs[len(inputs) - 1] = one.context.stubs.index(inner.node)
             inputs.append(Input(inner.node.name, current().bring_in(outer), False, 0))
-    out = _common_output([n.output for n in nested], "switch_")
+    out = _declared_output(cases.values())
+    if out is None:
+        out = _common_output([n.output for n in nested], "switch_")
     count = len(inputs) - 1
     node = WiringNode(
         "switch_",
@@ -811,6 +814,16 @@ def _case(
         return collect_stars(func, inner)
 
     return wire_inner(func, {}, name_of(func), make), key_stub[0], stubs
+
+
+def _declared_output(cases: Iterable[Any]) -> TSm | None:
+    """The compound scalar that all the cases declare, whatever special kind of it they give."""
+    declared = [getattr(getattr(case, "signature", None), "output", None) for case in cases]
+    first = declared[0]
+    if declared.count(first) != len(declared) or not isinstance(first, TSm):
+        return None
+    compound = isinstance(first.scalar, type) and issubclass(first.scalar, CompoundScalar)
+    return first if compound else None
 
 
 def _common_output(outputs: list[WiringPort | None], what: str) -> Any:

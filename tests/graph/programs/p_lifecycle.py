@@ -11,6 +11,7 @@ from lib import (
     EvaluationLifeCycleObserver,
     EvaluationMode,
     LOGGER,
+    MIN_TD,
     NODE,
     RECORDABLE_STATE,
     SCHEDULER,
@@ -19,6 +20,7 @@ from lib import (
     TSB,
     TSD,
     TSL,
+    CompoundScalar,
     Size,
     TimeSeriesSchema,
     compute_node,
@@ -28,6 +30,7 @@ from lib import (
     graph,
     push_queue,
     sink_node,
+    switch_,
 )
 
 
@@ -370,3 +373,50 @@ def case_all_valid_asks_one_level():
         eval_node(of_bundles, [{"inner": {"a": 1}}, {"inner": {"b": 1}}]),
         eval_node(of_dicts, [{"x": {0: 1}}]),
     )
+
+
+def case_next_scheduled_time_while_due():
+    @compute_node
+    def node(t: TS[int], s: SCHEDULER = None) -> TS[object]:
+        if t.modified:
+            s.schedule(MIN_TD * 2, tag="a")
+            s.schedule(MIN_TD * 4, tag="b")
+        return (s.is_scheduled_now, s.has_tag("a"), s.next_scheduled_time)
+
+    return eval_node(node, [1, None, None, 2])
+
+
+@dataclass(frozen=True)
+class Thing(CompoundScalar):
+    name: str
+
+
+@dataclass(frozen=True)
+class Round(Thing):
+    radius: int
+
+
+@dataclass(frozen=True)
+class Square(Thing):
+    side: float
+
+
+def table_cases_of_one_kind():
+    @graph
+    def round_one() -> TS[Thing]:
+        return const(Round("r", 1))
+
+    @graph
+    def square_one() -> TS[Thing]:
+        return const(Square("s", 2.0))
+
+    @graph
+    def declared(k: TS[str]) -> TS[Thing]:
+        return switch_(k, {"r": round_one, "s": square_one})
+
+    @graph
+    def plain(k: TS[str]) -> TS[Thing]:
+        return switch_(k, {"r": lambda: const(Round("r", 1)), "s": lambda: const(Square("s", 1.0))})
+
+    yield "declared", lambda: eval_node(declared, ["r", "s", "r"])
+    yield "not-declared", lambda: eval_node(plain, ["r", "s"])
