@@ -264,11 +264,17 @@ def made_node(
     ``scheduler`` and ``logger`` are given the node's own. Without an output it is a sink.
     """
 
-    def node(*views):
-        return function(*views[:count], **dict(zip(own, views[count:], strict=True)))
-
     own = [key for key in inspect.signature(function).parameters if key in _INJECTED]
     count = len(inputs)
+    if own:
+
+        def node(*views):
+            return function(*views[:count], **dict(zip(own, views[count:], strict=True)))
+    else:  # not the function itself, which may be one for many nodes
+
+        def node(*views):
+            return function(*views)
+
     node.__name__ = node.__qualname__ = name
     node.__doc__ = function.__doc__
     params = [Param(key, "ts", tp) for key, tp in inputs.items()]

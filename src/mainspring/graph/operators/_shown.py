@@ -28,15 +28,22 @@ from mainspring.graph.operators._base import (
 NULL = "<null>"
 UNSET = "<unset>"
 
+_NUMBERS = frozenset({bool, int, float})
+_AS_WRITTEN = _NUMBERS | {str}
+
 
 def shown(value: Any) -> str:
     """Return a value as text."""
+    if type(value) is str:
+        return value
     if isinstance(value, str) and not isinstance(value, Enum):
         return value
     return _inside(value)
 
 
 def _inside(value: Any) -> str:
+    if type(value) in _NUMBERS:
+        return str(value)
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, str):
@@ -177,8 +184,15 @@ def value_reader(tp: Any) -> Callable[[Any], str]:
     return whole_reader(tp) if isinstance(tp, TSm) else reader(tp)
 
 
-def in_pattern(tp: Any, ts: Any) -> Any:
-    """Return what stands for a time series in a pattern; None where it has no value."""
-    if not ts.valid:
-        return None
-    return Shown(ts.value, value_reader(tp)(ts))
+def pattern_reader(tp: Any) -> Callable[[Any], Any]:
+    """Return what gives that which stands for a time series in a pattern; None where it has no value."""
+    read = value_reader(tp)
+
+    def stands_for(ts: Any) -> Any:
+        if not ts.valid:
+            return None
+        value = ts.value
+        # Python writes and formats these as they are to be shown.
+        return value if type(value) in _AS_WRITTEN else Shown(value, read(ts))
+
+    return stands_for

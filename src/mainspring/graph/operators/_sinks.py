@@ -34,7 +34,7 @@ from mainspring.graph.operators._names import (
     print_,
     stop_engine,
 )
-from mainspring.graph.operators._shown import change_reader, in_pattern, value_reader
+from mainspring.graph.operators._shown import change_reader, pattern_reader, value_reader
 
 
 def _value(ts: Any) -> Any:
@@ -62,12 +62,15 @@ class _Pattern:
         names = kwargs if isinstance(kwargs, dict) else kwargs.as_dict()
         self.ports = [*places, *names.values()]
         self.names = list(names)
-        self.types = [port.output_type.dereference() for port in self.ports]
-        self.inputs = {f"arg_{i}": tp for i, tp in enumerate(self.types)}
+        types = [port.output_type.dereference() for port in self.ports]
+        self.inputs = {f"arg_{i}": tp for i, tp in enumerate(types)}
+        self.readers = [pattern_reader(tp) for tp in types]
 
     def filled(self, pattern: str, views: tuple[Any, ...]) -> str:
         """Return the pattern with what the views have now."""
-        texts = [in_pattern(tp, ts) for tp, ts in zip(self.types, views, strict=True)]
+        texts = [read(ts) for read, ts in zip(self.readers, views, strict=True)]
+        if not self.names:
+            return pattern.format(*texts)
         places = len(texts) - len(self.names)
         return pattern.format(*texts[:places], **dict(zip(self.names, texts[places:], strict=True)))
 
@@ -233,14 +236,20 @@ def format_any(
     """Fill the values into a pattern; strictly, once all of them have one."""
     pattern = _Pattern(args, kwargs)
 
-    def formatted(fmt: Any, *views: Any, state: Any) -> str | None:
+    def formatted(fmt: Any, *views: Any) -> str:
+        return pattern.filled(fmt.value, views)
+
+    def sampled(fmt: Any, *views: Any, state: Any) -> str | None:
         if __strict__ and not all(ts.valid for ts in views):
             return None
         count = state.count = getattr(state, "count", 0) + 1
-        return None if count % max(__sample__, 1) else pattern.filled(fmt.value, views)
+        return None if count % __sample__ else pattern.filled(fmt.value, views)
 
     inputs = {"fmt": TS[str], **pattern.inputs}
-    return made_node("format_", formatted, inputs, TS[str], valid=("fmt",))(fmt, *pattern.ports)
+    every = __sample__ <= 1
+    valid = tuple(inputs) if every and __strict__ else ("fmt",)
+    made = made_node("format_", formatted if every else sampled, inputs, TS[str], valid=valid)
+    return made(fmt, *pattern.ports)
 
 
 @sink_node(overloads=stop_engine)
