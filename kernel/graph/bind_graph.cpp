@@ -372,6 +372,25 @@ struct Runner {
         if (engine == nullptr) throw std::runtime_error("the graph has been disposed of");
         return *engine;
     }
+    bool at_work = false;
+};
+
+// What changes a running graph, or needs it whole, happens one at a time: a node that would have it done
+// while its graph is evaluated is refused.
+class Work {
+public:
+    explicit Work(Runner& runner) : runner_(runner) {
+        if (runner.at_work)
+            throw std::runtime_error(
+                "the graph is at work: none of its nodes can run, stop, save or dispose of it meanwhile");
+        runner.at_work = true;
+    }
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+    ~Work() { runner_.at_work = false; }
+
+private:
+    Runner& runner_;
 };
 
 nb::object& exception_maker() {
@@ -403,6 +422,7 @@ std::function<void()> notification(nb::object call) {
 
 void run_simulation(Runner& runner, std::int64_t end) {
     Engine& engine = runner.get();
+    const Work work(runner);
     guarded([&] {
         for (std::uint64_t n = 1; !engine.stop_requested; ++n) {
             const Time next = engine.next_time();
@@ -416,6 +436,7 @@ void run_simulation(Runner& runner, std::int64_t end) {
 // The wall clock leads: a scheduled time is evaluated once it has come, a message at once.
 void run_realtime(Runner& runner, std::int64_t end) {
     Engine& engine = runner.get();
+    const Work work(runner);
     engine.realtime = true;
     guarded([&] {
         while (!engine.stop_requested) {
@@ -766,6 +787,7 @@ void bind_graph(nb::module_& m) {
              [](Runner& r, std::int64_t start, std::int64_t end, bool realtime, int trace_depth,
                 bool trace_values) {
                  Engine& engine = r.get();
+                 const Work work(r);
                  engine.end_time = end;
                  engine.realtime = realtime;
                  engine.trace_depth = trace_depth;
@@ -773,19 +795,35 @@ void bind_graph(nb::module_& m) {
                  guarded([&] { engine.start(start); });
              },
              "start"_a, "end"_a, "realtime"_a = false, "trace_depth"_a = 1, "trace_values"_a = false)
-        .def("stop", [](Runner& r) { guarded([&] { r.get().stop(); }); })
+        .def("stop",
+             [](Runner& r) {
+                 const Work work(r);
+                 guarded([&] { r.get().stop(); });
+             })
         .def("dispose",
              [](Runner& r) {
+                 const Work work(r);
                  if (r.engine != nullptr) r.engine->watcher = nullptr;
                  r.engine.reset();
                  r.source.reset();
              })
         .def("run_simulation", &run_simulation, "end"_a)
         .def("run_realtime", &run_realtime, "end"_a)
-        .def("cycle", [](Runner& r, std::int64_t time) { guarded([&] { r.get().cycle(time); }); })
-        .def("save", [](Runner& r) { return guarded([&] { return nb::steal(save_engine(r.get())); }); })
+        .def("cycle",
+             [](Runner& r, std::int64_t time) {
+                 const Work work(r);
+                 guarded([&] { r.get().cycle(time); });
+             })
+        .def("save",
+             [](Runner& r) {
+                 const Work work(r);
+                 return guarded([&] { return nb::steal(save_engine(r.get())); });
+             })
         .def("restore",
-             [](Runner& r, nb::handle state) { guarded([&] { load_engine(r.get(), state.ptr()); }); })
+             [](Runner& r, nb::handle state) {
+                 const Work work(r);
+                 guarded([&] { load_engine(r.get(), state.ptr()); });
+             })
         .def_prop_ro("next_time", [](Runner& r) { return r.get().next_time(); })
         .def_prop_ro("now", [](Runner& r) { return r.get().now; })
         .def_prop_ro("cycles", [](Runner& r) { return r.get().cycles; })

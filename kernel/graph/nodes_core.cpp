@@ -29,7 +29,7 @@ public:
     }
 };
 
-// A source that never ticks.
+// A source that never ticks, or a sink that does nothing.
 class NothingNode final : public Node {
 public:
     void eval(Time) override {}
@@ -302,6 +302,7 @@ public:
 const OpEntry entries[] = {
     {"const", make_node<ConstNode>},
     {"nothing", make_node<NothingNode>},
+    {"null_sink", make_node<NothingNode>},
     {"struct", make_node<StructNode>},
     {"deref", make_node<DerefNode>},
     {"ref", make_node<RefNode>},

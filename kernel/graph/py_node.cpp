@@ -482,6 +482,26 @@ void PushNode::eval(Time now) {
     if (queue->pending() != 0) graph->engine->wakeup->ring();
 }
 
+// --- CallNode ----------------------------------------------------------------------------------
+
+void CallNode::wire(std::uint32_t i, Out* source) {
+    NativeNode::wire(i, source);
+    PyObject* function = spec->payload.get();
+    if (function == nullptr)
+        throw EngineError(EngineError::What::type, "this node was given no function to call");
+    enter_ = PyVectorcall_Function(function);
+    if (enter_ == nullptr) enter_ = PyObject_Vectorcall;
+}
+
+void CallNode::eval(Time now) {
+    if (!valid(0)) return;
+    const ObjRef value = steal(read_value(in_[0], now));
+    PyObject* args[] = {nullptr, value.get()};  // the free place is vectorcall's
+    const ObjRef result = steal(
+        enter_(spec->payload.get(), args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+    if (result.get() != Py_None) apply(*out, result.get(), now);
+}
+
 // --- replay and record -------------------------------------------------------------------------
 
 void ReplayNode::start(Time now) {
@@ -519,7 +539,7 @@ namespace {
 const OpEntry entries[] = {
     {"python", PyNode::kind<PyNode>},  {"generator", PyNode::kind<GeneratorNode>},
     {"push", PyNode::kind<PushNode>},  {"replay", make_node<ReplayNode>},
-    {"record", make_node<RecordNode>},
+    {"record", make_node<RecordNode>}, {"call", make_node<CallNode>},
 };
 }  // namespace
 

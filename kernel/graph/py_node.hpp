@@ -180,6 +180,17 @@ public:
     void eval(Time now) override;
 };
 
+// What a function gives for the value of the input: it is shown nothing of the node, so there is no view to
+// keep up.
+class CallNode final : public NativeNode<1> {
+public:
+    void wire(std::uint32_t i, Out* source) override;
+    void eval(Time now) override;
+
+private:
+    vectorcallfunc enter_ = nullptr;
+};
+
 // Ticks the items of a list, one for each cycle from the start on; None does not tick.
 class ReplayNode final : public Node {
 public:

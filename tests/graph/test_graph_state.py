@@ -282,6 +282,35 @@ def test_what_an_operator_gathered_goes_on(name: str, after: int) -> None:
     check_goes_on(gathered, after)
 
 
+@pytest.mark.parametrize("what", ["evaluate", "stop", "save", "restore", "dispose"])
+def test_a_node_cannot_lay_hands_on_its_own_graph(what: str) -> None:
+    """Refused in words, and the graph goes on."""
+    refused: list[str] = []
+
+    @compute_node
+    def meddles(v: TS[int]) -> TS[int]:
+        arguments = {"evaluate": (to_ns(MIN_ST) + 9000,), "restore": (kept,)}.get(what, ())
+        try:
+            getattr(running, what)(*arguments)
+        except RuntimeError as error:
+            refused.append(str(error))
+        return v.value
+
+    @graph
+    def main() -> TS[int]:
+        return meddles(numbers(3))
+
+    running, ticks = fresh(main)
+    kept = running.save()
+    for time in cycles(running):
+        running.evaluate(time)
+    assert len(refused) == 3
+    assert "at work" in refused[0]
+    assert [tick[1] for tick in ticks] == [0, 1, 2]
+    running.stop()
+    running.dispose()
+
+
 def test_changes_of_collections_are_saved_as_what_they_are() -> None:
     change = {1: REMOVE, 2: REMOVE_IF_EXISTS, 3: set_delta([1, 5, 2], [4])}
     back = decode(encode(change))

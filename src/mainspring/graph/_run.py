@@ -384,8 +384,11 @@ class RunningGraph:
     def stop(self) -> None:
         """Stop every started node."""
         if self._started:
-            self._started = False
-            self.kernel.stop()
+            try:
+                self.kernel.stop()
+            finally:  # refused to one of its nodes, it goes on
+                root: Any = self.kernel.root
+                self._started = root.started
 
     def save(self) -> Any:
         """The state between two cycles: values, schedules, what nodes keep, nested graphs."""

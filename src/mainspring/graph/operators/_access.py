@@ -22,6 +22,7 @@ from mainspring.graph.operators._base import (
     TSDm,
     TSm,
     WiringError,
+    called_node,
     compute_node,
     graph,
     is_subclass,
@@ -256,10 +257,10 @@ def _is_sized(bindings: Any, scalars: Any) -> bool | str:
     return sized or f"{type_name(tp)} has no length"
 
 
-@compute_node(overloads=len_, requires=_is_sized)
+@graph(overloads=len_, requires=_is_sized)
 def len_value(ts: TS[SCALAR]) -> TS[int]:
     """The number of elements, keys or characters."""
-    return len(ts.value)
+    return called_node("len_", len, ts, TS[int])
 
 
 @compute_node(overloads=contains_)

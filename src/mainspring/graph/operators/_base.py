@@ -236,14 +236,22 @@ def native_node(
     *,
     params: tuple[Any, ...] = (),
     link: bool = False,
+    payload: Any = None,
 ) -> WiringPort:
     """Wire a node of the kernel. An input is a name, a port, and whether its ticks evaluate the node."""
     wired = [
         Input(key, plain(port), active and not isinstance(port, PassivePort), 0)
         for key, port, active in inputs
     ]
-    node = WiringNode(name, code, "compute", output, wired, params=params, link=link)
+    node = WiringNode(
+        name, code, "compute", output, wired, params=params, link=link, payload=payload
+    )
     return WiringPort(node, (), output)
+
+
+def called_node(name: str, function: Callable[..., Any], port: Any, output: Any) -> WiringPort:
+    """Wire a node that calls a function with the value of a port: the kernel does, with no view between."""
+    return native_node(name, "call", [("ts", port, True)], output, payload=function)
 
 
 # Parameters of a function given to `made_node` that are not inputs, by name.

@@ -26,6 +26,7 @@ from mainspring.graph.operators._base import (
     TSSm,
     WiringError,
     bare_new,
+    called_node,
     is_subclass,
     made_node,
     make_schema,
@@ -183,6 +184,7 @@ PLAIN.update(((object, one), one) for one in (int, float, bool, str))
 
 
 def _plain(source: Any, target: Any) -> Any:
+    """Return the function of the value, for a conversion that needs no more."""
     if not (isinstance(source, TSm) and isinstance(target, TSm)):
         return None
     function = PLAIN.get((source.scalar, target.scalar))
@@ -190,7 +192,7 @@ def _plain(source: Any, target: Any) -> Any:
         function = shown
     if function is None and target.scalar is bool and elements(source.scalar)[0] == "tuple":
         function = bool
-    return None if function is None else (lambda ts: function(ts.value))
+    return function
 
 
 def _related(source: Any, target: Any) -> Any:
@@ -345,7 +347,6 @@ def _instance_of(cls: Any, source: Any) -> Any:
 
 
 RULES: list[tuple[str, Rule]] = [
-    ("value", _plain),
     ("class", _related),
     ("tuple", _to_tuple),
     ("set", _to_set),
@@ -360,6 +361,8 @@ RULES: list[tuple[str, Rule]] = [
 
 def converter(source: Any, target: Any) -> Any:
     """Return the node that converts, or None when the types have none."""
+    if (plain := _plain(source, target)) is not None:
+        return lambda port: called_node("convert_to_value", plain, port, target)
     # order: of the rules
     for name, rule in RULES:
         function = rule(source, target)

@@ -38,10 +38,11 @@ def shown(value: Any) -> str:
         return value
     if isinstance(value, str) and not isinstance(value, Enum):
         return value
-    return _inside(value)
+    return in_full(value)
 
 
-def _inside(value: Any) -> str:
+def in_full(value: Any) -> str:
+    """Return a value as text inside of another one, where text is in quotes."""
     if type(value) in _NUMBERS:
         return str(value)
     if isinstance(value, Enum):
@@ -51,26 +52,26 @@ def _inside(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({_listed(value)},)" if len(value) == 1 else f"({_listed(value)})"
     if isinstance(value, np.ndarray):
-        return _inside(value.tolist())
+        return in_full(value.tolist())
     if isinstance(value, list):
         return f"[{_listed(value)}]"
     if isinstance(value, set | frozenset):
         return "{" + _listed(value) + "}"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_inside(k)}: {_inside(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{in_full(k)}: {in_full(v)}" for k, v in value.items()) + "}"
     if isinstance(value, date | datetime | time | timedelta):
         return str(value)
     if isinstance(value, CompoundScalar):
         parts = {name: getattr(value, name, None) for name in scalar_fields(type(value))}
         return _instance(
             type(value).__name__,
-            {name: UNSET if item is None else _inside(item) for name, item in parts.items()},
+            {name: UNSET if item is None else in_full(item) for name, item in parts.items()},
         )
     return str(value)
 
 
 def _listed(values: Any) -> str:
-    return ", ".join(map(_inside, values))
+    return ", ".join(map(in_full, values))
 
 
 def _instance(name: str, parts: Mapping[str, str]) -> str:
@@ -85,7 +86,7 @@ def reader(tp: Any) -> Callable[[Any], str]:
         return lambda ts: f"[{', '.join(map(item, ts.values()))}]"
     if isinstance(tp, TSDm):
         item = _or(reader(tp.element), NULL)
-        return lambda ts: "{" + ", ".join(f"{_inside(k)}: {item(v)}" for k, v in ts.items()) + "}"
+        return lambda ts: "{" + ", ".join(f"{in_full(k)}: {item(v)}" for k, v in ts.items()) + "}"
     if isinstance(tp, TSBm):
         if not all(isinstance(field, TSm) for field in tp.fields.values()):
             return whole_reader(tp)
@@ -96,14 +97,14 @@ def reader(tp: Any) -> Callable[[Any], str]:
         return lambda ts: "{" + _listed(ts.values()) + "}"
     if isinstance(tp, TSWm):
         return lambda ts: f"[{_listed(ts.value.tolist())}]"
-    return lambda ts: _inside(ts.value)
+    return lambda ts: in_full(ts.value)
 
 
 @functools.cache
 def whole_reader(tp: Any) -> Callable[[Any], str]:
     """Return what shows a time series of a type on its own: `str_`."""
     if isinstance(tp, TSm):
-        show = _inside if tp.scalar is object else shown
+        show = in_full if tp.scalar is object else shown
         return lambda ts: show(ts.value)
     if isinstance(tp, TSLm):
         item = _or(reader(tp.element), "")
@@ -126,7 +127,7 @@ def change_reader(tp: Any) -> Callable[[Any], str]:
         item = change_reader(tp.element)
         return lambda ts: (
             f"{{removed: {{{_listed(ts.removed_keys())}}}, modified: {{"
-            + ", ".join(f"{_inside(k)}: {item(v)}" for k, v in ts.modified_items() if k in ts)
+            + ", ".join(f"{in_full(k)}: {item(v)}" for k, v in ts.modified_items() if k in ts)
             + "}}"
         )
     if isinstance(tp, TSBm):
@@ -143,7 +144,7 @@ def change_reader(tp: Any) -> Callable[[Any], str]:
         return lambda ts: (
             f"{{added: {{{_listed(ts.added())}}}, removed: {{{_listed(ts.removed())}}}}}"
         )
-    return lambda ts: _inside(ts.delta_value)
+    return lambda ts: in_full(ts.delta_value)
 
 
 def _or(item: Callable[[Any], str], otherwise: str) -> Callable[[Any], str]:

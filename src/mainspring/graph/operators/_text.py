@@ -13,6 +13,8 @@ from mainspring.graph.operators._base import (
     TSB,
     TSL,
     TimeSeriesSchema,
+    TSm,
+    called_node,
     compute_node,
     graph,
     made_node,
@@ -29,7 +31,7 @@ from mainspring.graph.operators._names import (
     substr,
     type_,
 )
-from mainspring.graph.operators._shown import whole_reader
+from mainspring.graph.operators._shown import in_full, shown, whole_reader
 
 
 class Match(TimeSeriesSchema):
@@ -136,6 +138,8 @@ def join_many(*ts: TSL[TS[str], SIZE], separator: str, __strict__: bool = False)
 def str_any(ts: TIME_SERIES_TYPE) -> TS[str]:
     """Return the value as text."""
     tp = ts.output_type.dereference()
+    if isinstance(tp, TSm):
+        return called_node("str_", in_full if tp.scalar is object else shown, ts, TS[str])
     return made_node("str_", whole_reader(tp), {"ts": tp}, TS[str])(ts)
 
 
