@@ -25,7 +25,7 @@ signature that takes a call is wired. In Python:
     def add_str(lhs: TS[str], rhs: TS[str]) -> TS[str]:
         return lhs.value + rhs.value
 
-An `operator` whose name is in `_nodes.PORT_SYNTAX` (`add_`, `eq_`, `getitem_`, ...) is behind the
+An `operator` whose name is in `_operator.PORT_SYNTAX` (`add_`, `eq_`, `getitem_`, ...) is behind the
 syntax of ports from then on.
 
 Natively, write a node in `kernel/graph/ops_*.cpp` (which may not include Python):
@@ -39,7 +39,7 @@ Natively, write a node in `kernel/graph/ops_*.cpp` (which may not include Python
 
 and register it under its op code, with a signature taken from a stub function:
 
-    from mainspring.graph._nodes import native
+    from mainspring.graph._decorators import native
     from mainspring.graph._signature import parse_signature
 
     def add_ints(lhs: TS[int], rhs: TS[int]) -> TS[int]: ...
@@ -54,7 +54,7 @@ Failures are `throw EngineError(EngineError::What::overflow, "...")`. Other kind
 
 from __future__ import annotations
 
-from mainspring.graph import _nodes
+from mainspring.graph import _operator, _wirable
 from mainspring.graph._annotations import (
     CLOCK,
     LOGGER,
@@ -90,6 +90,16 @@ from mainspring.graph._basics import (
     pass_through_node,
     passive,
 )
+from mainspring.graph._decorators import (
+    compute_node,
+    generator,
+    graph,
+    lift,
+    native,
+    operator,
+    push_queue,
+    sink_node,
+)
 from mainspring.graph._description import GraphDescription, InputDescription, NodeDescription
 from mainspring.graph._errors import (
     AmbiguousOverloadError,
@@ -102,10 +112,12 @@ from mainspring.graph._errors import (
     ScheduleError,
     WiringError,
 )
+from mainspring.graph._feedback import feedback
 from mainspring.graph._in_scene import GraphSubsystem, attach, runner_step, runner_time
 from mainspring.graph._injectables import GlobalContext, GlobalState, Graph, Node, Traits
 from mainspring.graph._inspect import InputInspection, Inspector, NodeInspection
 from mainspring.graph._live import LiveRecorder, LiveRun, rerun
+from mainspring.graph._map import map_, no_key, pass_through
 from mainspring.graph._names import (
     GraphWiringNodeClass,
     PythonGeneratorWiringNodeClass,
@@ -114,28 +126,6 @@ from mainspring.graph._names import (
     WiringNodeType,
     extract_kwargs,
     utc_now,
-)
-from mainspring.graph._nested import (
-    TryExceptResult,
-    TryExceptTsdMapResult,
-    exception_time_series,
-    feedback,
-    map_,
-    no_key,
-    pass_through,
-    reduce,
-    switch_,
-    try_except,
-)
-from mainspring.graph._nodes import (
-    compute_node,
-    generator,
-    graph,
-    lift,
-    native,
-    operator,
-    push_queue,
-    sink_node,
 )
 from mainspring.graph._record import (
     RecordReplayContext,
@@ -147,6 +137,7 @@ from mainspring.graph._record import (
     replay_const,
     set_replay_values,
 )
+from mainspring.graph._reduce import reduce
 from mainspring.graph._run import (
     MAX_DT,
     MAX_ET,
@@ -171,8 +162,15 @@ from mainspring.graph._sentinels import (
     set_delta,
 )
 from mainspring.graph._signature import Signature as WiringNodeSignature
+from mainspring.graph._switch import switch_
 from mainspring.graph._to_come import ToComeError
 from mainspring.graph._to_come import to_come as _to_come
+from mainspring.graph._try_except import (
+    TryExceptResult,
+    TryExceptTsdMapResult,
+    exception_time_series,
+    try_except,
+)
 from mainspring.graph._types import (
     AUTO_RESOLVE,
     COMPOUND_SCALAR,
@@ -231,8 +229,8 @@ def __getattr__(name: str) -> object:
     return _to_come(name)
 
 
-WiringNodeClass = _nodes.Wirable
-OperatorWiringNodeClass = _nodes.Operator
+WiringNodeClass = _wirable.Wirable
+OperatorWiringNodeClass = _operator.Operator
 
 __all__ = [
     "ToComeError",

@@ -8,19 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from mainspring.graph._contexts import context_named
+from mainspring.graph._decorators import compute_node
 from mainspring.graph._errors import IncorrectTypeBinding, WiringError
-from mainspring.graph._nodes import NativeNode, compute_node
+from mainspring.graph._match import MatchError, match
+from mainspring.graph._native_nodes import NativeNode
 from mainspring.graph._signature import Param, Signature, is_port, value_type
-from mainspring.graph._types import (
-    TIME_SERIES_TYPE,
-    MatchError,
-    TSm,
-    TsMeta,
-    is_ts,
-    match,
-    scalar_type_of,
-    type_name,
-)
+from mainspring.graph._types import TIME_SERIES_TYPE, TSm, TsMeta, is_ts, type_name
+from mainspring.graph._value_types import scalar_type_of
 from mainspring.graph._wiring import (
     Input,
     PassivePort,

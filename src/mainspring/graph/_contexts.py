@@ -15,8 +15,9 @@ from types import FrameType
 from typing import Any
 
 from mainspring.graph._errors import WiringError
+from mainspring.graph._match import MatchError, match
 from mainspring.graph._sentinels import _Required
-from mainspring.graph._types import MatchError, TSBm, TSm, match, type_name
+from mainspring.graph._types import TSBm, TSm, type_name
 from mainspring.graph._wiring import Input, WiringPort, current
 
 __all__ = ["context_named", "entering", "find_context", "published_ports"]

@@ -6,8 +6,9 @@ import datetime as _dt
 from typing import Any, cast
 
 from mainspring._kernel import graph as _k
+from mainspring.graph._graph_functions import GraphFunction
 from mainspring.graph._injectables import EvaluationEngineApi, Node
-from mainspring.graph._nodes import GeneratorNode, GraphFunction, PythonNode
+from mainspring.graph._python_nodes import GeneratorNode, PythonNode
 from mainspring.graph._run import EvaluationMode
 from mainspring.graph._signature import ArgumentError, Signature, WiringNodeType, gather
 

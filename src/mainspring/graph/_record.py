@@ -24,9 +24,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mainspring.graph._annotations import EvaluationClock, EvaluationEngineApi
+from mainspring.graph._decorators import generator, graph, operator, sink_node
 from mainspring.graph._errors import GraphError
 from mainspring.graph._injectables import GlobalState
-from mainspring.graph._nodes import generator, graph, operator, sink_node
 from mainspring.graph._run import MIN_TD
 from mainspring.graph._types import OUT, TIME_SERIES_TYPE
 

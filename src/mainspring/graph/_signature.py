@@ -20,12 +20,12 @@ from mainspring.errors import MainspringError
 from mainspring.graph._contexts import find_context
 from mainspring.graph._errors import IncorrectTypeBinding, ParseError, WiringError
 from mainspring.graph._injectables import injected
+from mainspring.graph._match import MatchError, match, match_scalar
 from mainspring.graph._types import (
     AUTO_RESOLVE,
     Bindings,
     ContextMark,
     DefaultMark,
-    MatchError,
     REFm,
     SIGNALm,
     Size,
@@ -37,16 +37,14 @@ from mainspring.graph._types import (
     TSSm,
     is_ts,
     is_ts_variable,
-    match,
-    match_scalar,
     parse_ts,
     resolve_hints,
-    scalar_type_of,
     substitute,
     type_name,
     variables,
 )
 from mainspring.graph._types import _scalar as parse_scalar
+from mainspring.graph._value_types import scalar_type_of
 from mainspring.graph._wiring import WiringPort, const_of, tsb_from_ts, tsl_from_ts
 
 MISSING: Any = inspect.Parameter.empty
@@ -678,9 +676,9 @@ def value_type(value: Any, want: Any) -> Any:
         if not value and want.is_resolved():
             return want
         items = [scalar_type_of(v) for v in value]
-        from mainspring.graph._types import _common
+        from mainspring.graph._value_types import common_scalar
 
-        return TSSm(_common(items) if items else object)
+        return TSSm(common_scalar(items) if items else object)
     if isinstance(want, TSLm) and isinstance(value, (tuple, list)):
         if want.is_resolved():
             return want
@@ -693,9 +691,9 @@ def value_type(value: Any, want: Any) -> Any:
     if isinstance(want, TSDm) and isinstance(value, Mapping):
         if want.is_resolved():
             return want
-        from mainspring.graph._types import _common
+        from mainspring.graph._value_types import common_scalar
 
-        key = _common([scalar_type_of(k) for k in value]) if value else object
+        key = common_scalar([scalar_type_of(k) for k in value]) if value else object
         element = want.element
         if any(True for _ in variables(element)):
             element = value_type(next(iter(value.values())), element)

@@ -5,7 +5,7 @@ value, hashable. A scalar is any Python annotation. Type variables are ordinary 
 one that is bound to `TimeSeries` stands for a whole time series, every other for a scalar, a size
 or a schema.
 
-`match` compares a pattern with an actual type and binds variables; `substitute` puts them in.
+`substitute` puts in what `match` (beside it, in `_match`) has bound variables to.
 """
 
 from __future__ import annotations
@@ -26,10 +26,6 @@ from mainspring._kernel import graph as _k
 from mainspring.graph._errors import ParseError
 
 TimeSeries = _k.TimeSeries
-
-
-class MatchError(Exception):
-    """A type does not fit a pattern; the message says where."""
 
 
 class TsMeta:
@@ -116,6 +112,9 @@ def _kernel_scalar(scalar: Any) -> Any:
     if origin in (tuple, list, frozenset):
         return origin
     return frozenset if origin is set else None
+
+
+# --- what users subscript ----------------------------------------------------------------------
 
 
 class TSm(TsMeta):
@@ -662,9 +661,6 @@ class _BundleValue:
             return made
 
 
-# --- what users subscript ----------------------------------------------------------------------
-
-
 class TS:
     """`TS[int]`: one value over time."""
 
@@ -826,6 +822,7 @@ class _AutoResolve:
 #: The default of a `type[...]` parameter: wiring fills in the resolved type.
 AUTO_RESOLVE: Any = _AutoResolve()
 
+
 _interned: dict[Any, TsMeta] = {}
 
 
@@ -843,32 +840,86 @@ def _intern(cls: Any, args: tuple[Any, ...]) -> TsMeta:
 # --- type variables ----------------------------------------------------------------------------
 
 K = TypeVar("K", bound=Hashable)
+
+
 K_1 = TypeVar("K_1", bound=Hashable)
+
+
 K_2 = TypeVar("K_2", bound=Hashable)
+
+
 V = TypeVar("V", bound=TimeSeries)
+
+
 V_1 = TypeVar("V_1", bound=TimeSeries)
+
+
 V_2 = TypeVar("V_2", bound=TimeSeries)
+
+
 SCALAR = TypeVar("SCALAR")
+
+
 SCALAR_1 = TypeVar("SCALAR_1")
+
+
 SCALAR_2 = TypeVar("SCALAR_2")
+
+
 KEYABLE_SCALAR = TypeVar("KEYABLE_SCALAR", bound=Hashable)
+
+
 NUMBER = TypeVar("NUMBER", int, float, Decimal)
+
+
 NUMBER_2 = TypeVar("NUMBER_2", int, float, Decimal)
+
+
 ENUM = TypeVar("ENUM", bound=enum.Enum)
+
+
 COMPOUND_SCALAR = TypeVar("COMPOUND_SCALAR", bound=CompoundScalar)
+
+
 COMPOUND_SCALAR_1 = TypeVar("COMPOUND_SCALAR_1", bound=CompoundScalar)
+
+
 TIME_SERIES_TYPE = TypeVar("TIME_SERIES_TYPE", bound=TimeSeries)
+
+
 TIME_SERIES_TYPE_1 = TypeVar("TIME_SERIES_TYPE_1", bound=TimeSeries)
+
+
 TIME_SERIES_TYPE_2 = TypeVar("TIME_SERIES_TYPE_2", bound=TimeSeries)
+
+
 OUT = TypeVar("OUT", bound=TimeSeries)
+
+
 OUT_1 = TypeVar("OUT_1", bound=TimeSeries)
+
+
 SIZE = TypeVar("SIZE", bound=Size)
+
+
 SIZE_1 = TypeVar("SIZE_1", bound=Size)
+
+
 WINDOW_SIZE = TypeVar("WINDOW_SIZE", bound=WindowSize)
+
+
 WINDOW_SIZE_MIN = TypeVar("WINDOW_SIZE_MIN", bound=WindowSize)
+
+
 TS_SCHEMA = TypeVar("TS_SCHEMA", bound=TimeSeriesSchema)
+
+
 TS_SCHEMA_1 = TypeVar("TS_SCHEMA_1", bound=TimeSeriesSchema)
+
+
 SCHEMA = TypeVar("SCHEMA", bound=CompoundScalar)
+
+
 DATA_FRAME = "mainspring.frame"
 
 
@@ -989,230 +1040,6 @@ def substitute(tp: Any, bindings: Mapping[TypeVar, Any]) -> Any:
         except TypeError:
             return tp
     return tp
-
-
-def _bind(variable: TypeVar, actual: Any, bindings: Bindings) -> None:
-    known = bindings.get(variable)
-    if known is not None:
-        if known == actual:
-            return
-        if isinstance(known, TsMeta) or isinstance(actual, TsMeta):
-            if isinstance(known, TsMeta) and isinstance(actual, TsMeta):
-                if known.dereference() == actual.dereference():
-                    return
-                if known.is_resolved():
-                    match(known, actual, bindings)
-                    return
-                bindings[variable] = actual
-                return
-        elif scalar_fits(known, actual):
-            return
-        elif scalar_fits(actual, known) and not isinstance(actual, TypeVar):
-            bindings[variable] = actual
-            return
-        raise MatchError(
-            f"{variable.__name__} is {type_name(known)} already and cannot be {type_name(actual)}"
-        )
-    constraints = variable.__constraints__
-    if (
-        constraints
-        and not isinstance(actual, TypeVar)
-        and not any(
-            (c == actual) or (not isinstance(c, TsMeta) and scalar_fits(c, actual))
-            for c in constraints
-        )
-    ):
-        raise MatchError(f"{type_name(actual)} is not one of the types of {variable.__name__}")
-    bound = variable.__bound__
-    if isinstance(bound, type) and not isinstance(actual, (TypeVar, TsMeta)):
-        if (
-            bound not in (TimeSeries, Hashable)
-            and not (isinstance(actual, type) and issubclass(actual, bound))
-            and not (bound is TimeSeriesSchema and isinstance(actual, type))
-        ):
-            raise MatchError(
-                f"{type_name(actual)} is no {bound.__name__}, which {variable.__name__} asks for"
-            )
-    bindings[variable] = actual
-
-
-def scalar_fits(pattern: Any, actual: Any) -> bool:
-    """Can a value of the scalar type `actual` stand where `pattern` is asked for?"""
-    if pattern == actual or pattern is object or pattern is typing.Any:
-        return True
-    if isinstance(pattern, type) and isinstance(actual, type) and not get_args(pattern):
-        if pattern in (int, float, str) and actual is not pattern:
-            # bool is no int here, and an IntEnum no number
-            return issubclass(actual, pattern) and not issubclass(actual, (bool, enum.Enum))
-        base = get_origin(actual) or actual
-        try:
-            return issubclass(base, pattern)
-        except TypeError:
-            return False
-    origin = get_origin(pattern)
-    if origin is typing.Union or origin is _pytypes.UnionType:
-        return any(scalar_fits(option, actual) for option in get_args(pattern))
-    return False
-
-
-_MAPPINGS = (dict, Mapping, collections.abc.Mapping, collections.abc.MutableMapping)
-
-
-def match_scalar(pattern: Any, actual: Any, bindings: Bindings) -> None:
-    """Bind the variables of a scalar pattern, or raise `MatchError`."""
-    if isinstance(pattern, TypeVar):
-        _bind(pattern, actual, bindings)
-        return
-    if pattern == actual or scalar_fits(pattern, actual):
-        return
-    p_origin, a_origin = get_origin(pattern), get_origin(actual)
-    p_args, a_args = get_args(pattern), get_args(actual)
-    same = p_origin is not None and (
-        p_origin is a_origin
-        or (
-            p_origin in _MAPPINGS
-            and (a_origin in _MAPPINGS or getattr(a_origin, "__name__", "") == "frozendict")
-        )
-        or (p_origin in (set, frozenset, collections.abc.Set) and a_origin in (set, frozenset))
-    )
-    if same:
-        if p_origin is tuple:
-            p_open = len(p_args) == 2 and p_args[1] is Ellipsis
-            a_open = len(a_args) == 2 and a_args[1] is Ellipsis
-            if p_open and a_open:
-                match_scalar(p_args[0], a_args[0], bindings)
-                return
-            if p_open:
-                for arg in a_args:
-                    match_scalar(p_args[0], arg, bindings)
-                return
-            if a_open or len(p_args) != len(a_args):
-                raise MatchError(f"{type_name(actual)} is not {type_name(pattern)}")
-        for p, a in zip(p_args, a_args, strict=False):
-            match_scalar(p, a, bindings)
-        return
-    # A generic class and the instance of it that an actual class is.
-    if isinstance(p_origin, type) and isinstance(actual, type) and issubclass(actual, p_origin):
-        for base in getattr(actual, "__orig_bases__", ()):
-            if get_origin(base) is p_origin:
-                for p, a in zip(p_args, get_args(base), strict=False):
-                    match_scalar(p, a, bindings)
-        return
-    raise MatchError(f"{type_name(actual)} is not {type_name(pattern)}")
-
-
-def match(pattern: Any, actual: Any, bindings: Bindings) -> None:
-    """Bind the variables of a time-series pattern, or raise `MatchError`."""
-    if pattern is actual and not isinstance(pattern, TypeVar):
-        return
-    if isinstance(pattern, TypeVar):
-        bound = pattern.__bound__
-        if isinstance(bound, TsMeta):
-            match(bound, actual, dict(bindings))
-        _bind(pattern, actual.dereference() if isinstance(actual, TsMeta) else actual, bindings)
-        return
-    if isinstance(actual, TypeVar):
-        raise MatchError(f"{actual.__name__} is not resolved")
-    if isinstance(pattern, REFm):
-        match(pattern.args[0], actual.args[0] if isinstance(actual, REFm) else actual, bindings)
-        return
-    if isinstance(actual, REFm):
-        match(pattern, actual.args[0], bindings)
-        return
-    if isinstance(pattern, SIGNALm):
-        return
-    if type(pattern) is not type(actual):
-        raise MatchError(f"{actual!r} is not {pattern!r}")
-    if isinstance(pattern, (TSm, TSSm)):
-        match_scalar(pattern.args[0], actual.args[0], bindings)
-    elif isinstance(pattern, TSLm):
-        match(pattern.args[0], actual.args[0], bindings)
-        _match_size(pattern.args[1], actual.args[1], bindings)
-    elif isinstance(pattern, TSDm):
-        match_scalar(pattern.args[0], actual.args[0], bindings)
-        match(pattern.args[1], actual.args[1], bindings)
-    elif isinstance(pattern, TSWm):
-        match_scalar(pattern.args[0], actual.args[0], bindings)
-        _match_size(pattern.args[1], actual.args[1], bindings)
-        _match_size(pattern.args[2], actual.args[2], bindings)
-    elif isinstance(pattern, TSBm):
-        if isinstance(pattern.args[0], TypeVar):
-            _bind(pattern.args[0], actual.args[0], bindings)
-            return
-        wanted, given = pattern.fields, actual.fields
-        same_class = isinstance(actual.args[0], type) and issubclass(
-            actual.args[0], pattern.args[0]
-        )
-        if not same_class and list(wanted) != list(given):
-            missing = [n for n in wanted if n not in given]
-            extra = [n for n in given if n not in wanted]
-            if missing or extra:
-                raise MatchError(
-                    f"{actual!r} has not the fields of {pattern!r} "
-                    f"(missing {missing}, not wanted {extra})"
-                )
-        for name, tp in wanted.items():
-            match(tp, given[name], bindings)
-    elif pattern != actual:
-        raise MatchError(f"{actual!r} is not {pattern!r}")
-
-
-def _match_size(pattern: Any, actual: Any, bindings: Bindings) -> None:
-    if isinstance(pattern, TypeVar):
-        _bind(pattern, actual, bindings)
-    elif pattern is Size or pattern is WindowSize:
-        return
-    elif pattern.SIZE != actual.SIZE or pattern.TIME != actual.TIME:
-        raise MatchError(f"{actual!r} is not {pattern!r}")
-
-
-# --- types of values ---------------------------------------------------------------------------
-
-
-def scalar_type_of(value: Any) -> Any:
-    """The scalar type of a Python value: `(1, 2)` is `tuple[int, ...]`."""
-    kind = type(value)
-    if kind in (bool, int, float, str, bytes):
-        return kind
-    if kind is tuple or kind is list:
-        inner = [scalar_type_of(item) for item in value]
-        if not inner:
-            return kind
-        first = inner[0]
-        if all(tp == first for tp in inner):
-            return kind[(first, ...) if kind is tuple else first]
-        return kind[tuple(inner) if kind is tuple else object]
-    if kind in (set, frozenset, SetDeltaType()):
-        inner = [scalar_type_of(item) for item in value]
-        base = frozenset
-        return base[_common(inner)] if inner else base
-    if isinstance(value, Mapping):
-        if not value:
-            return dict
-        keys = _common([scalar_type_of(k) for k in value])
-        values = _common([scalar_type_of(v) for v in value.values()])
-        return Mapping[keys, values]  # type: ignore[valid-type]  # a type that is made here
-    if isinstance(value, (type, TsMeta)):
-        return type
-    return kind
-
-
-def SetDeltaType() -> Any:
-    from mainspring.graph._sentinels import SetDelta
-
-    return SetDelta
-
-
-def _common(found: list[Any]) -> Any:
-    first = found[0]
-    if all(tp == first for tp in found):
-        return first
-    for candidate in found:
-        if all(scalar_fits(candidate, tp) for tp in found):
-            return candidate
-    if all(tp in (int, float) for tp in found):
-        return float
-    return object
 
 
 def resolve_type_alias(tp: Any) -> Any:

@@ -30,8 +30,8 @@ from mainspring.graph._errors import (
     WiringError,
     call_site,
 )
+from mainspring.graph._match import MatchError, match
 from mainspring.graph._types import (
-    MatchError,
     REFm,
     SIGNALm,
     Size,
@@ -41,13 +41,12 @@ from mainspring.graph._types import (
     TSm,
     is_ts,
     make_schema,
-    match,
     scalar_fields,
-    scalar_type_of,
     schema_fields,
     substitute,
     type_name,
 )
+from mainspring.graph._value_types import scalar_type_of
 
 KEY_SET = 2**32 - 2  # the step of a path that leads to a TSD's keys
 ERROR = 2**32 - 1  # the step that leads to a node's error output
@@ -400,7 +399,7 @@ class WiringPort:
 
     def reduce(self, func: Any, zero: Any = None, **kwargs: Any) -> Any:
         """`reduce(func, self, zero)`."""
-        from mainspring.graph._nested import reduce
+        from mainspring.graph._reduce import reduce
 
         return reduce(func, self, zero, **kwargs)
 

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 from mainspring.graph._errors import WiringError
 from mainspring.graph._injectables import state_of_run
-from mainspring.graph._nodes import Bound, Operator, Wirable
+from mainspring.graph._match import MatchError, match
+from mainspring.graph._operator import Operator
 from mainspring.graph._run import (
     MAX_ET,
     MIN_ST,
@@ -30,7 +31,6 @@ from mainspring.graph._run import (
 from mainspring.graph._signature import MISSING as _EMPTY
 from mainspring.graph._signature import Param, Signature, gather, is_port, value_type
 from mainspring.graph._types import (
-    MatchError,
     SIGNALm,
     TimeSeries,
     TSBm,
@@ -40,7 +40,6 @@ from mainspring.graph._types import (
     TsMeta,
     TSSm,
     is_ts,
-    match,
     parse_ts,
     substitute,
     type_name,
@@ -53,6 +52,7 @@ from mainspring.graph._watch import (
     EvaluationProfileSnapshot,
     EvaluationTrace,
 )
+from mainspring.graph._wirable import Bound, Wirable
 from mainspring.graph._wiring import (
     Context,
     WiringNode,
@@ -421,12 +421,12 @@ def _told_by(values: list[Any], pattern: Any, name: str) -> Any:
         return first
     scalars = [tp.args[0] for tp in found if isinstance(tp, TSm)]
     if len(scalars) == len(found):
-        from mainspring.graph._types import _common
+        from mainspring.graph._value_types import common_scalar
 
         if set(map(str, scalars)) == {"<class 'tuple'>"}:
             return first
         concrete = [s for s in scalars if s not in (tuple, dict, frozenset, list)]
-        return TSm(_common(concrete or scalars))
+        return TSm(common_scalar(concrete or scalars))
     for tp in found:
         if isinstance(tp, (TSDm, TSLm)) and object not in tp.args:
             return tp

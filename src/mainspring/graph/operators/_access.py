@@ -176,7 +176,7 @@ def getattr_each(ts: TS[tuple[COMPOUND_SCALAR, ...]], attr: str, default: object
 
 def map_attr(ts: Any, attr: str) -> Any:
     """The dictionary of one field of every element."""
-    from mainspring.graph._nested import map_
+    from mainspring.graph._map import map_
 
     return map_(lambda one: getattr_(one, attr), ts)
 

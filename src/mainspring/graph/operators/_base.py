@@ -33,19 +33,13 @@ from mainspring.graph._annotations import (
 from mainspring.graph._basics import (
     const,
 )
+from mainspring.graph._decorators import compute_node, generator, graph, native, sink_node
 from mainspring.graph._errors import (
     NoOverloadError,
     WiringError,
 )
-from mainspring.graph._nodes import (
-    Operator,
-    PythonNode,
-    compute_node,
-    generator,
-    graph,
-    native,
-    sink_node,
-)
+from mainspring.graph._operator import Operator
+from mainspring.graph._python_nodes import PythonNode
 from mainspring.graph._run import (
     MIN_TD,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mainspring.graph._nodes import BuiltIn
+from mainspring.graph._operator import BuiltIn
 from mainspring.graph.operators._base import (
     OUT,
     REF,

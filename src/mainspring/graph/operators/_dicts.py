@@ -280,7 +280,7 @@ def filter_by(ts: Any, expr: Any, **kwargs: Any) -> Any:
 
     The function is mapped over the dictionary: it may take the key, and more inputs by their names.
     """
-    from mainspring.graph._nested import map_
+    from mainspring.graph._map import map_
 
     return filter_by_match(ts, map_(expr, ts, **kwargs))
 

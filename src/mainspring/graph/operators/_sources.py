@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from mainspring.graph._nodes import BuiltIn
+from mainspring.graph._operator import BuiltIn
 from mainspring.graph.operators._base import (
     CLOCK,
     SCHEDULER,

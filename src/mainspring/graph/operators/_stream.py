@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from mainspring.graph._nodes import Bound, Wirable
+from mainspring.graph._wirable import Bound, Wirable
 from mainspring.graph.operators._base import (
     CLOCK,
     MIN_TD,
