@@ -114,9 +114,6 @@ def _kernel_scalar(scalar: Any) -> Any:
     return frozenset if origin is set else None
 
 
-# --- what users subscript ----------------------------------------------------------------------
-
-
 class TSm(TsMeta):
     __slots__ = ()
 
@@ -661,6 +658,9 @@ class _BundleValue:
             return made
 
 
+# --- what users subscript ----------------------------------------------------------------------
+
+
 class TS:
     """`TS[int]`: one value over time."""
 
@@ -1016,7 +1016,7 @@ def _is_mapping(tp: Any) -> bool:
     return tp in (dict, Mapping) or getattr(tp, "__name__", "") == "frozendict"
 
 
-# --- matching ----------------------------------------------------------------------------------
+# --- putting in what variables stand for -------------------------------------------------------
 
 Bindings = dict[TypeVar, Any]
 
