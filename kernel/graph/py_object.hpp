@@ -55,9 +55,7 @@ bool can_apply(Out& out, Time now);
 // A reference value: a weak, counted way to an output.
 struct Reference {
     PyObject_HEAD
-    Handle* handle;   // null for the empty reference
-    PyObject* items;  // a tuple of references, for one made of parts; else null
-    std::unique_ptr<Out>* made;  // the output that stands for the parts
+    Handle* handle;  // null for the empty reference
 };
 extern PyTypeObject* reference_type;
 PyObject* make_reference(Out* out);

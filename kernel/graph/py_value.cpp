@@ -610,8 +610,6 @@ PyObject* make_reference(Out* out) {
     auto* reference = PyObject_GC_New(Reference, reference_type);
     if (reference == nullptr) throw HostError();
     reference->handle = out == nullptr ? nullptr : out->handle();
-    reference->items = nullptr;
-    reference->made = nullptr;
     PyObject_GC_Track(reinterpret_cast<PyObject*>(reference));
     return reinterpret_cast<PyObject*>(reference);
 }

@@ -834,21 +834,14 @@ void* slot(F* function) {
 // --- references --------------------------------------------------------------------------------
 
 int reference_traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(reinterpret_cast<Reference*>(self)->items);
     Py_VISIT(Py_TYPE(self));
-    return 0;
-}
-int reference_clear(PyObject* self) {
-    Py_CLEAR(reinterpret_cast<Reference*>(self)->items);
     return 0;
 }
 void reference_dealloc(PyObject* self) {
     auto* reference = reinterpret_cast<Reference*>(self);
     PyTypeObject* type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_CLEAR(reference->items);
     Handle::release(std::exchange(reference->handle, nullptr));
-    delete reference->made;
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
@@ -860,19 +853,14 @@ PyObject* reference_repr(PyObject* self) {
 }
 PyObject* reference_compare(PyObject* left, PyObject* right, int op) {
     if ((op != Py_EQ && op != Py_NE) || Py_TYPE(right) != reference_type) Py_RETURN_NOTIMPLEMENTED;
-    const auto* a = reinterpret_cast<Reference*>(left);
-    const auto* b = reinterpret_cast<Reference*>(right);
-    bool same = follow_reference(left) == follow_reference(right);
-    if (same && a->items != nullptr && b->items != nullptr)
-        same = PyObject_RichCompareBool(a->items, b->items, Py_EQ) == 1;
+    const bool same = follow_reference(left) == follow_reference(right);
     return PyBool_FromLong(same == (op == Py_EQ));
 }
 Py_hash_t reference_hash(PyObject* self) {
     return static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(follow_reference(self)) >> 4U);
 }
 PyObject* reference_is_empty(PyObject* self, void*) {
-    const auto* reference = reinterpret_cast<Reference*>(self);
-    return PyBool_FromLong(follow_reference(self) == nullptr && reference->items == nullptr);
+    return PyBool_FromLong(follow_reference(self) == nullptr);
 }
 PyObject* reference_is_valid(PyObject* self, void*) {
     Out* out = follow_reference(self);
@@ -880,10 +868,6 @@ PyObject* reference_is_valid(PyObject* self, void*) {
 }
 PyObject* reference_has_output(PyObject* self, void*) {
     return PyBool_FromLong(follow_reference(self) != nullptr);
-}
-PyObject* reference_items(PyObject* self, void*) {
-    const auto* reference = reinterpret_cast<Reference*>(self);
-    return Py_NewRef(reference->items == nullptr ? Py_None : reference->items);
 }
 PyObject* reference_output(PyObject* self, void*) {
     return guard([&]() -> PyObject* {
@@ -898,7 +882,6 @@ PyGetSetDef reference_getset[] = {
     {"is_valid", reference_is_valid, nullptr, "Has what it leads to a value?", nullptr},
     {"has_output", reference_has_output, nullptr, "Does it lead to an output?", nullptr},
     {"output", reference_output, nullptr, "What it leads to, to be read.", nullptr},
-    {"items", reference_items, nullptr, "The references it is made of, or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -971,7 +954,6 @@ bool init_views(PyObject* module) {
         {Py_tp_doc, const_cast<char*>("A way to a time series, itself a value.")},
         {Py_tp_dealloc, slot(reference_dealloc)},
         {Py_tp_traverse, slot(reference_traverse)},
-        {Py_tp_clear, slot(reference_clear)},
         {Py_tp_repr, slot(reference_repr)},
         {Py_tp_richcompare, slot(reference_compare)},
         {Py_tp_hash, slot(reference_hash)},
