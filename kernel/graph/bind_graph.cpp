@@ -53,6 +53,7 @@ TypeBox make_type(const std::string& kind, nb::object scalar_type, const std::ve
         PyObject* interned = Py_NewRef(name.ptr());
         PyUnicode_InternInPlace(&interned);
         type->name_objects.push_back(ObjRef::steal(interned));
+        type->hidden_names.push_back(is_bundle_word(type->names.back()));
     }
     if (!value_class.is_none()) type->value_class = ObjRef(value_class.ptr());
     type->size = size;

@@ -79,6 +79,7 @@ struct View {
 extern PyTypeObject* view_type;         // any kind
 extern PyTypeObject* scalar_view_type;  // a scalar input: `value`, `modified`, `valid` are members
 extern PyTypeObject* bundle_view_type;  // fields are attributes
+bool is_bundle_word(std::string_view name);  // does every bundle call something of its own this?
 // `now` where the caller knows it.
 View* new_view(Out* out, Node* reader, bool writable, std::uint32_t input, bool whole,
                Time now = never);

@@ -741,15 +741,17 @@ PyObject* get_owning_graph(PyObject* self, void*) {
 }
 
 PyObject* bundle_getattro(PyObject* self, PyObject* name) {
-    // A field first: schemas name fields freely, and `value` of a bundle is rarely what one means
-    // when there is a field of that name.
+    // What every bundle has keeps its meaning, so that `ts.value` is the whole whatever the fields are
+    // called; other words of the views mean nothing here, and are free for fields.
     Out* out = resolved(self);
     if (out != nullptr && out->kind == Kind::bundle) {
         const auto& names = out->type->name_objects;
-        for (std::uint32_t i = 0; i < names.size(); ++i)
-            if (names[i].get() == name || PyUnicode_Compare(names[i].get(), name) == 0)
-                return guard(
-                    [&] { return child_view(self, static_cast<GroupOut*>(out)->children[i]); });
+        for (std::uint32_t i = 0; i < names.size(); ++i) {
+            if (names[i].get() != name && PyUnicode_Compare(names[i].get(), name) != 0) continue;
+            if (out->type->hidden_names[i]) break;
+            return guard(
+                [&] { return child_view(self, static_cast<GroupOut*>(out)->children[i]); });
+        }
     }
     return PyObject_GenericGetAttr(self, name);
 }
@@ -886,6 +888,17 @@ PyGetSetDef reference_getset[] = {
 };
 
 }  // namespace
+
+bool is_bundle_word(std::string_view name) {
+    static constexpr std::string_view words[] = {
+        "value",        "delta_value",     "modified",       "valid",       "all_valid",
+        "last_modified_time", "active",    "bound",          "has_peer",    "as_schema",
+        "keys",         "values",          "items",          "valid_keys",  "valid_values",
+        "valid_items",  "modified_keys",   "modified_values", "modified_items", "get",
+        "make_active",  "make_passive",    "owning_node",    "owning_graph",
+    };
+    return std::find(std::begin(words), std::end(words), name) != std::end(words);
+}
 
 View* new_view(Out* out, Node* reader, bool writable_view, std::uint32_t input, bool whole, Time now) {
     const Out* end = out == nullptr ? nullptr : out->resolve();

@@ -114,6 +114,7 @@ struct TsType {
     std::vector<std::shared_ptr<const TsType>> children;  // fields; or one element; or REF's target
     std::vector<std::string> names;                // TSB
     std::vector<ObjRef> name_objects;              // the same, as objects of the embedding
+    std::vector<bool> hidden_names;                // TSB: is the name a word that every bundle has?
     ObjRef value_class;                            // TSB over a scalar class: what `value` builds
     std::uint32_t size = 0;                        // TSL; 0 for one that grows
     std::int64_t window = 0, window_min = 0;       // TSW: ticks, or nanoseconds

@@ -12,7 +12,7 @@ import functools
 import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, get_origin
 
 from mainspring.graph._errors import WiringError
 from mainspring.graph._match import MatchError, match
@@ -43,7 +43,7 @@ def find_context(parameter: str, given: Any, tp: Any) -> WiringPort | None:
 def _serves(wanted: Any, found: Any) -> bool:
     """Is a port of type `found` what a CONTEXT of type `wanted` takes?"""
     if isinstance(wanted, TSm) and isinstance(wanted.scalar, type) and isinstance(found, TSBm):
-        scalar = getattr(found.schema, "__compound__", found.schema.__scalar_type__)
+        scalar = _scalar_class(found)
         return isinstance(scalar, type) and issubclass(scalar, wanted.scalar)
     try:
         match(wanted, found, {})
@@ -105,7 +105,13 @@ def entering(plan: tuple[Any, list[Any], tuple[str, ...]], inputs: list[Input]) 
 def _can_be_entered(tp: Any) -> bool:
     tp = tp.dereference()
     if isinstance(tp, TSBm):
-        scalar = getattr(tp.schema, "__compound__", tp.schema.__scalar_type__)
+        scalar = _scalar_class(tp)
     else:
         scalar = tp.args[0] if isinstance(tp, TSm) else None
     return hasattr(scalar, "__enter__") and hasattr(scalar, "__exit__")
+
+
+def _scalar_class(bundle: TSBm) -> Any:
+    """The class that the values of a bundle are of; of a generic one without its arguments."""
+    scalar = getattr(bundle.schema, "__compound__", bundle.schema.__scalar_type__)
+    return get_origin(scalar) or scalar

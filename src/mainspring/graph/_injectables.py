@@ -189,6 +189,21 @@ class RecordableMark:
     type: Any
 
 
+class _Yielding:
+    """A property that gives way to a field of its name."""
+
+    def __init__(self, read: Callable[[Any], Any]) -> None:
+        self.read = read
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else self.read(owner)
+
+
+def recorded(state: RecordableState) -> dict[str, Any]:
+    """The values that the fields of a recordable state have."""
+    return {name: field.value for name, field in vars(state).items() if field.valid}
+
+
 class RecordableState:
     """The fields of a recordable state; each is written and read through `value`."""
 
@@ -196,13 +211,9 @@ class RecordableState:
         for name in names:
             self.__dict__[name] = RecordableField()
 
-    @property
-    def value(self) -> dict[str, Any]:
-        return {n: f.value for n, f in self.__dict__.items() if f.valid}
+    value = _Yielding(recorded)
 
-    @property
-    def as_schema(self) -> Any:
-        return self
+    as_schema = _Yielding(lambda state: state)
 
     def __getitem__(self, name: str) -> Any:
         return self.__dict__[name]
@@ -220,7 +231,7 @@ class RecordableState:
         return self.__dict__.values()
 
     def __repr__(self) -> str:
-        return f"RECORDABLE_STATE({self.value!r})"
+        return f"RECORDABLE_STATE({recorded(self)!r})"
 
 
 class RecordableField:

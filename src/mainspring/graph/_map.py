@@ -20,7 +20,7 @@ from mainspring.graph._inner import (
 )
 from mainspring.graph._match import MatchError, match
 from mainspring.graph._operator import BuiltIn
-from mainspring.graph._signature import is_port, value_type
+from mainspring.graph._signature import has_port, is_port, to_port, value_type
 from mainspring.graph._types import (
     REFm,
     SIGNALm,
@@ -131,6 +131,7 @@ def map_(
     scalars: dict[str, Any] = {}
     is_list = False
     is_dict = __keys__ is not None
+    key_type = None if __keys__ is None else _key_type({}, __keys__)
     # Beside dictionaries a list is not taken apart, unless the parameter asks for its elements.
     has_dict = is_dict or any(
         is_port(a) and isinstance(a.type.dereference(), TSDm) for a in arguments.values()
@@ -146,7 +147,9 @@ def map_(
             want = want.element
         if not is_port(value):
             p = declared.get(base)
-            if p is not None and p.kind == "ts" and value is not None:
+            if p is not None and p.kind == "ts" and has_port(value):
+                value = to_port(value, want, {}, p, True)
+            elif p is not None and p.kind == "ts" and value is not None:
                 tp = value_type(value, want)
                 if isinstance(want, TsMeta) and not want.is_resolved():
                     bindings: dict[Any, Any] = {}
@@ -162,6 +165,10 @@ def map_(
         tp = port.type.dereference()
         if mark == "each" and has_dict and isinstance(tp, TSLm) and _takes_all(want):
             mark = "whole"
+        if mark == "each" and isinstance(tp, TSDm):
+            key_type = tp.key if key_type is None else key_type
+            if isinstance(want, TypeVar) and not _same_keys(tp.key, key_type):
+                mark = "whole"  # which the parameter takes as well
         ports[name] = (port, mark)
         if mark in ("each", "no_key"):
             is_dict = is_dict or isinstance(tp, TSDm)

@@ -162,6 +162,7 @@ def _distance(resolved: Resolved, candidate: Wirable) -> float:
     type; a port of the very type beats one of a special case of it.
     """
     far = 0.0
+    beside_ports = any(is_port(value) for value in resolved.arguments.values())
     for p in candidate.signature.open:
         if p.kind != "ts":
             continue
@@ -169,6 +170,8 @@ def _distance(resolved: Resolved, candidate: Wirable) -> float:
         if isinstance(value, Promise):
             exact = value.value is None or value.type == TSm(scalar_type_of(value.value))
             far += 1e-4 if exact else 2e-4
+            if type(value.value) is int and value.type == TSm(float) and not beside_ports:
+                far += 1.0  # an integer on its own stays one, even where only a variable takes it
         elif is_port(value) and isinstance(p.type, TSm) and isinstance(p.type.scalar, type):
             if value.type.dereference() != p.type:
                 far += 1e-4

@@ -34,7 +34,8 @@ from mainspring.graph._signature import (
     is_port,
     parse_signature,
 )
-from mainspring.graph._types import TSDm, TSm, TsMeta, parse_ts, resolve_hints
+from mainspring.graph._types import TSDm, TSm, TsMeta, is_ts, parse_ts, resolve_hints
+from mainspring.graph._types import _scalar as parse_scalar
 from mainspring.graph._wirable import Wirable
 from mainspring.graph._wiring import (
     Input,
@@ -127,12 +128,35 @@ class PythonNode(Wirable):
                     hint="it may take scalars and injectables; a stop function may look at inputs",
                 )
         self.start_fn = fn
+        self._take_in(fn)
         return fn
 
     def stop(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate what runs when the node stops."""
         self.stop_fn = fn
+        self._take_in(fn)
         return fn
+
+    def _take_in(self, hook: Callable[..., Any]) -> None:
+        """Let calls of the node give, by name, the scalars that only its hook takes."""
+        old = self.signature
+        hints = resolve_hints(hook)
+        more = [
+            Param(name, "scalar", parse_scalar(hints[name]), keyword_only=True, of_hook=True)
+            for name, parameter in inspect.signature(hook).parameters.items()
+            if parameter.default is parameter.empty
+            and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            and name not in old.by_name
+            and name in hints
+            and name != "_output"
+            and not is_ts(hints[name])
+            and injected(hints[name], name) is None
+        ]
+        if more:
+            self.signature = Signature(
+                old.name, [*old.params, *more], old.output, old.default_variable
+            )
+            self.signature.node_type = old.node_type
 
     def build(self, resolved: Resolved, label: str) -> Any:
         known = resolved.known
@@ -314,6 +338,11 @@ def injection(p: Param, name: str) -> tuple[str, Any]:
     return "scalar", current().state.setdefault("traits", Traits())
 
 
+def _of_function(signature: Signature) -> list[Param]:
+    """The parameters of the node's function itself."""
+    return [p for p in signature.params if not p.of_hook]
+
+
 def _call_plan(
     fn: Callable[..., Any], signature: Signature, places: dict[str, list[tuple[str, Any, str]]]
 ) -> tuple[Any, list[tuple[str, Any]], tuple[str, ...]]:
@@ -323,7 +352,7 @@ def _call_plan(
     if signature.star is not None or signature.kwstar is not None:
         fn = stars_as_parameters(fn)
         order = {name: i for i, name in enumerate(fn.__code__.co_varnames)}
-        params = sorted(signature.params, key=lambda p: order[p.name])
+        params = sorted(_of_function(signature), key=lambda p: order[p.name])
         args = []
         for p in params:
             found = places[p.name]
@@ -336,7 +365,7 @@ def _call_plan(
             else:
                 args.append(found[0][:2])
         return fn, args, ()
-    for p in signature.params:
+    for p in _of_function(signature):
         for what, content, name in places[p.name]:
             if p.keyword_only:
                 named.append((what, content))

@@ -27,6 +27,7 @@ from mainspring.graph._injectables import (
     RecordableState,
     RunLogging,
     StateParts,
+    recorded,
     state_of_run,
     typed_state,
 )
@@ -448,7 +449,7 @@ def _pack_kept(kept: Any) -> tuple[Any, ...]:
     if isinstance(kept, StateParts):
         return ("parts", "", [_pack_kept(part) for part in kept])
     if isinstance(kept, RecordableState):
-        return ("recordable", tuple(kept.keys()), kept.value)
+        return ("recordable", tuple(vars(kept)), recorded(kept))
     return ("state", type(kept).__name__, copy.deepcopy(dict(vars(kept))))
 
 

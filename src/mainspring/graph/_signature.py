@@ -66,6 +66,7 @@ class Param:
     carrier: Any = (
         None  # of a type: the variable whose type it is, from a default such as DEFAULT[OUT]
     )
+    of_hook: bool = False  # taken by the start or stop function alone
 
 
 class WiringNodeType(enum.Enum):

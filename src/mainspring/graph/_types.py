@@ -250,7 +250,7 @@ class TSBm(TsMeta):
         schema = self.args[0]
         if isinstance(schema, TypeVar):
             changed = change(schema)
-            return self if changed is schema else TSBm(changed)
+            return self if changed is schema else _bundle(changed)
         before = schema_fields(schema)
         after = {name: change(tp) for name, tp in before.items()}
         if after == before:
@@ -538,7 +538,7 @@ def _evaluated(target: Any, local: dict[str, Any] | None, own: bool) -> dict[str
         target.__dict__ if own else {"__annotations__": getattr(target, "__annotations__", 0)}
     )
     raw: dict[str, Any] = dict(source.get("__annotations__") or {})
-    if not any(isinstance(v, str) for v in raw.values()):
+    if not any(isinstance(v, str) or _is_quoted_within(v) for v in raw.values()):
         return raw
     import sys
 
@@ -559,15 +559,37 @@ def _evaluated(target: Any, local: dict[str, Any] | None, own: bool) -> dict[str
         frame = frame.f_back
     result = {}
     for name, value in raw.items():
-        while isinstance(value, str):  # twice, where quotes meet postponed evaluation
-            try:
-                value = eval(value, scope)
-            except Exception as problem:
-                raise ParseError(
-                    f"the annotation {value!r} of {name!r} cannot be read: {problem}"
-                ) from problem
-        result[name] = value
+        try:
+            result[name] = _unquoted(value, scope)
+        except Exception as problem:
+            raise ParseError(
+                f"the annotation {value!r} of {name!r} cannot be read: {problem}"
+            ) from problem
     return result
+
+
+def _is_quoted_within(tp: Any) -> bool:
+    """Is a name in quotes part of an annotation, as in `Optional["Node"]`?"""
+    if isinstance(tp, TsMeta) or get_origin(tp) in _NOT_TYPES:
+        return False
+    return any(
+        isinstance(arg, (str, typing.ForwardRef)) or _is_quoted_within(arg) for arg in get_args(tp)
+    )
+
+
+def _unquoted(tp: Any, scope: dict[str, Any]) -> Any:
+    """An annotation with the names in quotes, in it or around it, looked up."""
+    while isinstance(tp, (str, typing.ForwardRef)):  # twice, where quotes meet postponed evaluation
+        tp = eval(tp if isinstance(tp, str) else tp.__forward_arg__, scope)
+    if not _is_quoted_within(tp):
+        return tp
+    args = tuple(_unquoted(arg, scope) for arg in get_args(tp))
+    origin = get_origin(tp)
+    return typing.Union[args] if origin in _UNIONS else origin[args]  # made here
+
+
+_UNIONS = (typing.Union, _pytypes.UnionType)
+_NOT_TYPES = (typing.Literal, typing.Annotated)  # what stands in their brackets are values
 
 
 def make_schema(items: Mapping[str, Any], name: str = "Schema", scalar_type: Any = None) -> Any:
@@ -635,7 +657,7 @@ def schema_of_scalar(scalar: Any) -> Any:
     """The bundle schema that has the fields of a compound scalar (or any dataclass)."""
     made = _scalar_schemas.get(scalar)
     if made is None:
-        items = {name: TSm(tp) for name, tp in scalar_fields(scalar).items()}
+        items = {name: TSm(_scalar(tp)) for name, tp in scalar_fields(scalar).items()}
         made = make_schema(items, type_name(scalar), _BundleValue(scalar))
         made.__compound__ = scalar
         _scalar_schemas[scalar] = made
@@ -705,36 +727,45 @@ class TSB(_Structure):
     """`TSB[Schema]`: named time series side by side."""
 
     def __class_getitem__(cls, item: Any) -> Any:
-        if isinstance(item, tuple) and all(isinstance(i, slice) for i in item):
-            item = make_schema({s.start: parse_ts(s.stop, s.start) for s in item}, "un_named")
-        elif isinstance(item, slice):
-            item = make_schema({item.start: parse_ts(item.stop, item.start)}, "un_named")
-        elif isinstance(item, Mapping):
-            item = make_schema({n: parse_ts(t, n) for n, t in item.items()}, "un_named")
-        elif isinstance(item, type) and issubclass(item, CompoundScalar):
-            item = schema_of_scalar(item)
-        elif isinstance(item, TypeVar) or (
-            isinstance(item, type) and issubclass(item, TimeSeriesSchema)
-        ):
-            pass
-        elif isinstance(item, type) and is_dataclass(item):
-            item = schema_of_scalar(item)
-        else:
-            origin = get_origin(item)
-            if isinstance(origin, type) and issubclass(origin, TimeSeriesSchema):
-                item = _parametrised(origin, get_args(item))
-            else:
-                raise ParseError(
-                    f"TSB[{type_name(item)}] is no bundle",
-                    hint="give a subclass of TimeSeriesSchema, or fields: TSB['a': TS[int]]",
-                )
-        return TSBm(item)
+        return _bundle(item)
 
     @staticmethod
     def from_ts(*args: Any, **kwargs: Any) -> Any:
         from mainspring.graph._wiring import tsb_from_ts
 
         return tsb_from_ts(None, *args, **kwargs)
+
+
+def _bundle(item: Any) -> TSBm:
+    """The bundle of a schema, a dataclass, a variable for one, or fields that are given."""
+    if isinstance(item, tuple) and all(isinstance(i, slice) for i in item):
+        item = make_schema({s.start: parse_ts(s.stop, s.start) for s in item}, "un_named")
+    elif isinstance(item, slice):
+        item = make_schema({item.start: parse_ts(item.stop, item.start)}, "un_named")
+    elif isinstance(item, Mapping):
+        item = make_schema({n: parse_ts(t, n) for n, t in item.items()}, "un_named")
+    elif isinstance(item, type) and issubclass(item, CompoundScalar):
+        item = schema_of_scalar(item)
+    elif isinstance(item, TypeVar) or (
+        isinstance(item, type) and issubclass(item, TimeSeriesSchema)
+    ):
+        pass
+    elif isinstance(item, type) and is_dataclass(item):
+        item = schema_of_scalar(item)
+    else:
+        origin = get_origin(item)
+        if isinstance(origin, type) and issubclass(origin, TimeSeriesSchema):
+            item = _parametrised(origin, get_args(item))
+        elif isinstance(origin, type) and (
+            issubclass(origin, CompoundScalar) or is_dataclass(origin)
+        ):
+            item = schema_of_scalar(item)
+        else:
+            raise ParseError(
+                f"TSB[{type_name(item)}] is no bundle",
+                hint="give a subclass of TimeSeriesSchema, or fields: TSB['a': TS[int]]",
+            )
+    return TSBm(item)
 
 
 class TSD(_Structure):
@@ -970,7 +1001,7 @@ def parse_ts(tp: Any, where: str) -> Any:
 
 def _scalar(tp: Any) -> Any:
     """A scalar type from an annotation, in the one form types are compared in."""
-    tp = unaliased(tp)
+    tp = _some(unaliased(tp))
     if isinstance(tp, type) and issubclass(tp, CompoundScalar):
         _complete(tp)
     if isinstance(tp, TsMeta):
@@ -993,7 +1024,15 @@ def _scalar(tp: Any) -> Any:
         return origin or tp  # `typing.Callable` is `collections.abc.Callable`
     if kind is None:
         return tp
-    return kind[tuple(a if a is Ellipsis else _scalar(a) for a in inner)]
+    return kind[tuple(a if a is Ellipsis or _some(a) is not a else _scalar(a) for a in inner)]
+
+
+def _some(tp: Any) -> Any:
+    """`int | None` as `int`: a time series that has nothing to say does not tick."""
+    if get_origin(tp) not in _UNIONS:
+        return tp
+    rest = [option for option in get_args(tp) if option is not type(None)]
+    return rest[0] if len(rest) == 1 else tp
 
 
 def _complete(tp: type[CompoundScalar]) -> None:

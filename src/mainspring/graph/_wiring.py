@@ -276,6 +276,10 @@ class WiringPort:
         found = port_attribute(self, name)
         if found is not None:
             return found
+        if name == "items":
+            return self.children
+        if name == "values":
+            return self._parts
         known = list(tp.fields) if isinstance(tp, TSBm) else []
         hint = f"its fields are {', '.join(known)}" if known else None
         raise PortAttributeError(f"{self!r} has no {name!r}", hint=hint)
@@ -364,13 +368,10 @@ class WiringPort:
         tp = self.type.dereference()
         if isinstance(tp, TSDm):
             return self.key_set
-        return [name for name, _ in self.children()]
+        return tuple([name for name, _ in self.children()])
 
-    def values(self) -> Any:
+    def _parts(self) -> list[WiringPort]:
         return [port for _, port in self.children()]
-
-    def items(self) -> Any:
-        return self.children()
 
     def __bool__(self) -> bool:
         raise TypeError(

@@ -54,6 +54,7 @@ def load(name: str, library: str) -> types.ModuleType:
     # A file name of its own for each library: the two texts differ in a line, and node sources are shown.
     filename = f"<{name} for {library}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    sys.modules[module.__name__] = module  # where annotations in quotes are looked up
     module.__dict__["ticks"] = _ticks_for(shim)
     exec(compile(text, filename, "exec", dont_inherit=True), module.__dict__)
     return module
