@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from types import CodeType, MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -463,6 +463,8 @@ def port_attribute(port: WiringPort, name: str) -> Any:
             return _operators["getattr_"](port, name)
     if isinstance(tp, TSm) and "getattr_" in _operators:
         if name in scalar_fields(tp.scalar):
+            return _operators["getattr_"](port, name)
+        if get_origin(tp.scalar) is tuple and name in scalar_fields(get_args(tp.scalar)[0]):
             return _operators["getattr_"](port, name)
         if "temporal_attr" in _operators:
             return _operators["temporal_attr"](port, name)

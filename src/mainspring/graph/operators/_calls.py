@@ -46,7 +46,13 @@ class Convert(_Making):
     __name__ = "convert"
 
     def __call__(
-        self, *ports: Any, to: Any = None, key: Any = None, ts: Any = None, **kwargs: Any
+        self,
+        *ports: Any,
+        to: Any = None,
+        key: Any = None,
+        ts: Any = None,
+        __strict__: bool | None = None,
+        **kwargs: Any,
     ) -> Any:
         found = [port for port in (key, *ports, ts) if port is not None]
         if to is None and self._target is None and len(found) > 1 and not is_port(found[-1]):
@@ -58,11 +64,12 @@ class Convert(_Making):
             raise WiringError("convert needs something to convert", hint="convert[TS[str]](ts)")
         inputs = [lifted(port) for port in found]
         if convert_overloads.overloads:
+            given = kwargs if __strict__ is None else {**kwargs, "__strict__": __strict__}
             try:
-                return convert_overloads[OUT:target](*inputs, **kwargs)
+                return convert_overloads[OUT:target](*inputs, **given)
             except NoOverloadError:
                 pass
-        return convert_ports(target, inputs, **kwargs)
+        return convert_ports(target, inputs, strict=__strict__, **kwargs)
 
     def overload(self, node: Any) -> Any:
         """Add a conversion; `@compute_node(overloads=convert)` calls this."""

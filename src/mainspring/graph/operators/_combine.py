@@ -36,6 +36,7 @@ from mainspring.graph.operators._convert import (
     convert_ports,
     dict_growth,
     elements,
+    is_record,
     pair_ports,
     pairing,
     set_change,
@@ -76,7 +77,7 @@ def combine_ports(target: Any, args: list[Any], kwargs: dict[str, Any], strict: 
             return pair_ports(complete(target, [tp_of(port) for port in ports]), ports)
         if kind == "set":
             return _frozen(target, args)
-        if is_subclass(target.scalar, CompoundScalar):
+        if is_record(target.scalar):
             return _compound(target, kwargs, strict)
         if target.scalar in MOMENTS:
             return _moment(target, kwargs, strict)
@@ -221,16 +222,20 @@ def _compound(target: Any, kwargs: dict[str, Any], strict: bool) -> Any:
     cls = target.scalar
     bundle = TSB[schema_of_scalar(cls)].from_ts(**kwargs)
     tp = bundle.output_type.dereference()
-    names = list(kwargs)
+    names, compound = list(kwargs), is_subclass(cls, CompoundScalar)
 
     def made(ts: Any) -> Any:
-        values = {name: ts[name].value if ts[name].valid else None for name in names}
+        values = {
+            name: ts[name].value if ts[name].valid else None
+            for name in names
+            if compound or ts[name].valid
+        }
         if strict and not all(ts[name].valid for name in names):
             return None
         try:
             return cls(**values)
         except TypeError:  # a field that has to be given is not
-            return bare_new(cls, values)
+            return bare_new(cls, values) if compound else None
 
     return made_node("combine_compound", made, {"ts": tp}, target)(bundle)
 
@@ -351,7 +356,7 @@ def _collector(target: Any, sources: list[Any]) -> Any:
     if not isinstance(target, TSDm):
         return None
     if isinstance(source, TSDm):
-        return lambda ts, fresh, output: _more_keys(_news(ts, output), fresh, output)
+        return lambda ts, fresh, output: _more_keys(_news(ts, output, fresh), fresh, output)
     if isinstance(source, TSm) and elements(source.scalar)[0] == "mapping":
         return lambda ts, fresh, output: _more_keys(
             (ts.value if fresh else dict_growth(ts.value, output)) if ts.modified else {},
@@ -361,13 +366,13 @@ def _collector(target: Any, sources: list[Any]) -> Any:
     return None
 
 
-def _news(ts: Any, output: Any) -> dict[Any, Any]:
-    """Return the changes of a dictionary's elements that say something new."""
+def _news(ts: Any, output: Any, fresh: bool) -> dict[Any, Any]:
+    """Return the changes of a dictionary's elements that say something new; of a new beginning, all."""
     changes = {key: item for key, item in ts.modified_items() if key in ts}
     return {
         key: item.delta_value
         for key, item in changes.items()
-        if key not in output or not output[key].valid or output[key].value != item.value
+        if fresh or key not in output or not output[key].valid or output[key].value != item.value
     }
 
 

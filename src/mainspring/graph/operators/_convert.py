@@ -7,6 +7,7 @@ are tried in the order they are written; a user's own overloads of ``convert`` c
 
 import collections.abc
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime, time
 from typing import Any, get_args, get_origin
 
@@ -27,9 +28,11 @@ from mainspring.graph.operators._base import (
     WiringError,
     bare_new,
     called_node,
+    is_dict,
     is_subclass,
     made_node,
     make_schema,
+    nearest,
     schema_of_scalar,
     set_delta,
     type_name,
@@ -113,7 +116,7 @@ def complete(target: Any, sources: list[Any]) -> Any:
     if target is TSB:
         if isinstance(source, TSBm):
             return source
-        if is_subclass(scalar, CompoundScalar):
+        if is_record(scalar):
             return TSB[schema_of_scalar(scalar)]
     if isinstance(target, TSm):
         kind, args = elements(target.scalar)
@@ -181,6 +184,12 @@ PLAIN[datetime, date] = lambda value: value.date()
 PLAIN[str, bytes] = str.encode
 PLAIN[bytes, str] = bytes.decode
 PLAIN.update(((object, one), one) for one in (int, float, bool, str))
+PLAIN[object, datetime] = lambda value: (
+    value if isinstance(value, datetime) else datetime.combine(of_class(date, value), time())
+)
+PLAIN[object, date] = lambda value: (
+    value.date() if isinstance(value, datetime) else of_class(date, value)
+)
 
 
 def _plain(source: Any, target: Any) -> Any:
@@ -202,7 +211,9 @@ def _related(source: Any, target: Any) -> Any:
     wide, narrow = target.scalar, source.scalar
     if wide is object:
         return lambda ts: ts.value
-    if not (isinstance(wide, type) and isinstance(narrow, type)) or narrow in (bool, object):
+    if narrow is object and (cls := get_origin(wide) or wide) in (tuple, set, frozenset):
+        return lambda ts: of_class(cls, ts.value)
+    if not (isinstance(wide, type) and isinstance(narrow, type)) or narrow is bool:
         return None
     if issubclass(narrow, wide):
         return lambda ts: ts.value
@@ -232,11 +243,18 @@ def _iterated(source: Any) -> tuple[Callable[[Any], Iterable[Any]] | None, Any]:
 def _into(source: Any, element: Any) -> Callable[[Any], Iterable[Any]] | None:
     """Return how a source gives elements of a type: by going over it, or as the one element."""
     read, inner = _iterated(source)
-    if read is not None and inner == element:
+    if read is not None and _is_one_of(element, inner):
         return read
-    if isinstance(source, TSm) and source.scalar == element:
+    if isinstance(source, TSm) and _is_one_of(element, source.scalar):
         return lambda ts: (ts.value,)
     return None
+
+
+def _is_one_of(element: Any, given: Any) -> bool:
+    """Whether what is given is of the type of the elements, or of a class derived from it."""
+    return bool(given == element) or (
+        is_subclass(element, CompoundScalar) and is_subclass(given, element)
+    )
 
 
 def _to_tuple(source: Any, target: Any) -> Any:
@@ -312,7 +330,7 @@ def _to_tsl(source: Any, target: Any) -> Any:
 def _to_tsb(source: Any, target: Any) -> Any:
     if not (isinstance(target, TSBm) and isinstance(source, TSm)):
         return None
-    if not is_subclass(source.scalar, CompoundScalar):
+    if not is_record(source.scalar):
         return None
     names = list(target.fields)
     if not set(names) <= set(schema_of_scalar(source.scalar).__made_fields__):
@@ -327,9 +345,16 @@ def _from_tsb(source: Any, target: Any) -> Any:
         return None
     if target.scalar is bool:
         return lambda ts: bool(ts.value)
-    if is_subclass(target.scalar, CompoundScalar):
+    if is_record(target.scalar):
         return _instance_of(target.scalar, source)
     return None
+
+
+def is_record(scalar: Any) -> bool:
+    """Whether a scalar type has fields: a compound scalar, or another dataclass."""
+    return is_subclass(scalar, CompoundScalar) or (
+        isinstance(scalar, type) and is_dataclass(scalar)
+    )
 
 
 def _instance_of(cls: Any, source: Any) -> Any:
@@ -337,11 +362,30 @@ def _instance_of(cls: Any, source: Any) -> Any:
     names = [name for name in wanted if name in source.fields]
     if not names or any(source.fields[name] != wanted[name] for name in names):
         return None
+    if not is_subclass(cls, CompoundScalar):
+        return _constructed(cls, names)
 
     def built(ts: Any) -> Any:
         if not all(ts[name].valid for name in names):
             return None
         return bare_new(cls, {name: ts[name].value for name in names})
+
+    return built
+
+
+def _constructed(cls: Any, names: list[str]) -> Any:
+    """Return how a dataclass is built of the fields there are, once there are those it has no default for."""
+    taken = {field.name: field for field in fields(cls) if field.init and field.name in names}
+    needed = [
+        name
+        for name, field in taken.items()
+        if field.default is MISSING and field.default_factory is MISSING
+    ]
+
+    def built(ts: Any) -> Any:
+        if not all(ts[name].valid for name in needed):
+            return None
+        return cls(**{name: ts[name].value for name in taken if ts[name].valid})
 
     return built
 
@@ -357,6 +401,41 @@ RULES: list[tuple[str, Rule]] = [
     ("tsb", _to_tsb),
     ("of_tsb", _from_tsb),
 ]
+
+
+def _held_to(strict: bool, source: Any, target: Any) -> Any:
+    """Return the node that waits for every part of a list or bundle, or that takes None for what is missing."""
+    if isinstance(source, TSLm) and isinstance(target, TSDm) and _to_tsd(source, target):
+        if not strict:
+            return converter(source, target)
+        return made_node(
+            "convert_all_to_tsd",
+            lambda ts, output: {
+                key: whole(item, None) if not output.valid else item.delta_value
+                for key, item in (ts.modified_items() if output.valid else ts.items())
+            },
+            {"ts": source},
+            target,
+            all_valid=("ts",),
+        )
+    function: Any = None
+    if isinstance(source, TSLm) and _to_tuple(source, target):
+        function = lambda ts: tuple(item.value if item.valid else None for item in ts.values())  # noqa: E731
+    elif isinstance(source, TSBm) and isinstance(target, TSm) and is_record(target.scalar):
+        function = _instance_of(target.scalar, source)
+        cls = target.scalar
+        if function is not None and is_subclass(cls, CompoundScalar):
+            function = lambda ts: bare_new(cls, {k: item.value for k, item in ts.valid_items()})  # noqa: E731
+    if function is None:
+        raise WiringError(
+            f"a conversion from {type_name(source)} to {type_name(target)} takes no __strict__",
+            hint="leave it out: there are no parts to wait for",
+        )
+    return (
+        converter(source, target)
+        if strict
+        else made_node("convert_what_there_is", function, {"ts": source}, target)
+    )
 
 
 def converter(source: Any, target: Any) -> Any:
@@ -403,7 +482,8 @@ def pairing(key: Any, value: Any) -> Pairing:
     return key.scalar, value, lambda k, v: {k.value: v}
 
 
-def _pair_change(wanted: dict[Any, Any], output: Any) -> Any:
+def _pair_change(wanted: dict[Any, Any], anew: bool, output: Any) -> Any:
+    """Return the change to the pairs there are; when the keys ticked, values are taken whole."""
     change: dict[Any, Any] = {
         key: REMOVE for key in (output.keys() if output.valid else ()) if key not in wanted
     }
@@ -411,8 +491,10 @@ def _pair_change(wanted: dict[Any, Any], output: Any) -> Any:
         if not item.valid:
             continue
         known = output[key] if output.valid and key in output else None
-        if known is None or item.modified:
+        if known is None or not known.valid or (anew and item.modified):
             change[key] = whole(item, known)
+        elif item.modified:
+            change[key] = item.delta_value if is_dict(item) else whole(item, known)
     return change if change or not output.valid else None
 
 
@@ -433,36 +515,51 @@ def pair_ports(target: Any, ports: list[Any], strict: bool = True) -> Any:
         lists = isinstance(sources[0], TSLm) and strict
         return made_node(
             "pair_ports",
-            lambda k, v, output: _pair_change(read(k, v), output),
+            lambda k, v, output: _pair_change(read(k, v), k.modified, output),
             inputs,
             target,
             **({"all_valid": ("key", "value")} if lists else {"valid": ("key",)}),
         )(*ports)
-    if not isinstance(value, TSm) or (not plain and key != getattr(sources[0], "scalar", None)):
+    if not isinstance(value, TSm):
         raise _refused(sources[0], target)
-    function = read if plain else (lambda k, v: {k.value: v.value})
+    function = (
+        read if plain else lambda k, v: {a: b.value for a, b in read(k, v).items() if b.valid}
+    )
     return made_node("pair_mapping", function, inputs, target)(*ports)
 
 
-def convert_ports(target: Any, ports: list[Any], keys: tuple[str, ...] | None = None) -> Any:
-    """Wire the conversion of one port, or of a key and a value."""
+def convert_ports(
+    target: Any,
+    ports: list[Any],
+    keys: tuple[str, ...] | None = None,
+    strict: bool | None = None,
+) -> Any:
+    """Wire the conversion of one port, or of a key and a value.
+
+    Being strict or not is for a list or bundle: to wait for all of its parts, or to take what there is.
+    """
     sources = [port.output_type.dereference() for port in ports]
     if target is TS[CompoundScalar] and len(ports) == 1 and isinstance(sources[0], TSBm):
-        return ports[0].as_scalar_ts()
+        if strict is None:
+            return ports[0].as_scalar_ts()
+        target = ports[0].as_scalar_ts().output_type
     if keys is not None:
         return _fields_under(keys, target, ports[0])
     target = complete(target, sources)
     if len(ports) == 1:
         if sources[0] == target:
             return ports[0]
-        node = converter(sources[0], target)
+        if strict is None:
+            node = converter(sources[0], target)
+        else:
+            node = _held_to(strict, sources[0], target)
         if node is not None:
             return node(ports[0])
     elif len(ports) == 2 and (
         isinstance(target, TSDm)
         or (isinstance(target, TSm) and elements(target.scalar)[0] == "mapping")
     ):
-        return pair_ports(target, ports)
+        return pair_ports(target, ports, strict is not False)
     raise _refused(sources[0], target)
 
 
@@ -471,6 +568,12 @@ def _fields_under(keys: tuple[str, ...], target: Any, port: Any) -> Any:
     source = port.output_type.dereference()
     if not isinstance(source, TSBm):
         raise _refused(source, target)
-    fields = {key: tp for key, tp in source.fields.items() if key in keys}
-    part = TSB[make_schema(fields, source.schema.__name__)]
-    return convert_ports(target, [part.from_ts(**{key: port[key] for key in fields})])
+    kept = {key: tp for key, tp in source.fields.items() if key in keys}
+    for key in keys:
+        if key not in kept:
+            raise WiringError(
+                f"convert: {type_name(source)} has no field {key!r} to keep",
+                hint=nearest(key, list(source.fields)) or f"it has {', '.join(source.fields)}",
+            )
+    part = TSB[make_schema(kept, source.schema.__name__)]
+    return convert_ports(target, [part.from_ts(**{key: port[key] for key in kept})])

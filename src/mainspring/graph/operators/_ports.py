@@ -17,11 +17,14 @@ from mainspring.graph.operators._base import (
     TSL,
     TSS,
     TSS_OUT,
+    CompoundScalar,
     K,
     compute_node,
+    is_subclass,
     register_port_operator,
     set_delta,
 )
+from mainspring.graph.operators._convert import convert_ports, is_record
 from mainspring.graph.operators._delta import whole
 
 
@@ -73,6 +76,8 @@ def as_scalar_ts(ts: Any) -> Any:
     """Wire the bundle as one time series of its scalar class, of a mapping if it has none."""
     schema = ts.output_type.dereference().schema
     scalar = getattr(schema, "__compound__", schema.__scalar_type__) or object
+    if is_record(scalar) and not is_subclass(scalar, CompoundScalar):
+        return convert_ports(TS[scalar], [ts])
     return all_of[OUT : TS[scalar]](ts)
 
 

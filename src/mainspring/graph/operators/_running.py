@@ -155,9 +155,11 @@ def sample_scalar(signal: SIGNAL, ts: TS[SCALAR]) -> TS[SCALAR]:
 
 @graph(overloads=slice_)
 def slice_scalar(ts: TS[SCALAR], start: int, stop: int, step_size: int) -> TS[SCALAR]:
-    """The values at the places of a slice, counted from 0; a negative stop is none."""
+    """The values at the places of a slice, counted from 0; a negative stop is none, a negative start lets none through."""
     if step_size < 1:
         raise WiringError(f"slice_: the step must be positive, not {step_size}")
+    if start < 0:  # there is no place before the first
+        start, stop = 0, 0
     return native_node(
         "slice_", "slice_", [("ts", ts, True)], _tp(ts), params=(start, stop, step_size)
     )

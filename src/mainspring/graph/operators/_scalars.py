@@ -226,8 +226,27 @@ binary(max_, lambda a, b: max(a, b, key=place_of), ENUM, ENUM, ENUM, requires=_o
 binary(eq_, same, SCALAR, SCALAR, bool)
 binary(ne_, lambda a, b: not same(a, b), SCALAR, SCALAR, bool)
 binary(cmp_, compared, SCALAR, SCALAR, CmpResult)
+binary(cmp_, compared, int, int, CmpResult)
+binary(cmp_, compared, float, float, CmpResult)
 binary(cmp_, compared, int, float, CmpResult)
 binary(cmp_, compared, float, int, CmpResult)
+
+
+@compute_node(overloads=add_, valid=())
+def add_tuples_loose(lhs: TS[TUPLE], rhs: TS[TUPLE], __strict__: bool) -> TS[TUPLE]:
+    """One after the other; strictly, once both are there."""
+    if __strict__ and not (lhs.valid and rhs.valid):
+        return None
+    return tuple(item for ts in (lhs, rhs) if ts.valid for item in ts.value)
+
+
+@compute_node(overloads=sub_)
+def sub_tuple_item_by(
+    lhs: TS[TUPLE], rhs: TS[SCALAR], cmp: Callable[[SCALAR, SCALAR], bool]
+) -> TS[TUPLE]:
+    """The tuple without the items that a function says are like the one."""
+    return tuple(item for item in lhs.value if not cmp(item, rhs.value))
+
 
 unary(not_, python.not_, str, bool)
 unary(neg_, python.neg, timedelta, timedelta)

@@ -10,6 +10,7 @@ from typing import Any
 from mainspring.graph.operators._base import (
     SCHEDULER,
     SIZE,
+    STATE,
     TS,
     TS_OUT,
     TSD,
@@ -47,13 +48,20 @@ from mainspring.graph.operators._names import (
 )
 
 
-def _touched(output: Any, *sets: Any) -> dict[Any, None]:
-    """The elements whose membership may have changed, in order."""
-    touched: dict[Any, None] = {}
+def _touched(output: Any, state: Any, *sets: Any) -> dict[Any, None]:
+    """The elements whose membership may have changed, in order.
+
+    An input that leads to nothing any more took its elements with it and cannot say which they were, so then
+    all there are may have gone.
+    """
+    there = [ts.valid for ts in sets]
+    gone = any(was and not now for was, now in zip(state.get("there", ()), there, strict=False))
+    state.there = there
+    touched: dict[Any, None] = dict.fromkeys(output.values()) if gone and output.valid else {}
     for ts in sets:
         if not ts.valid:
             continue
-        if not output.valid:
+        if not output.valid or gone:
             touched.update(dict.fromkeys(ts.values()))
         elif ts.modified:
             touched.update(dict.fromkeys(ts.delta_value.came))
@@ -72,30 +80,40 @@ def _change(output: Any, touched: Any, belongs: Callable[[Any], bool]) -> Any:
 
 
 @compute_node(overloads=bit_or, valid=())
-def union_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
+def union_two(lhs: TSS[K], rhs: TSS[K], _state: STATE = None, _output: TSS_OUT[K] = None) -> TSS[K]:
     """What is in either; a set that has no value yet counts as empty."""
-    return _change(_output, _touched(_output, lhs, rhs), lambda item: item in lhs or item in rhs)
+    return _change(
+        _output, _touched(_output, _state, lhs, rhs), lambda item: item in lhs or item in rhs
+    )
 
 
 @compute_node(overloads=bit_and, valid=())
-def intersection_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
+def intersection_two(
+    lhs: TSS[K], rhs: TSS[K], _state: STATE = None, _output: TSS_OUT[K] = None
+) -> TSS[K]:
     """What is in both; a set that has no value yet counts as empty."""
-    return _change(_output, _touched(_output, lhs, rhs), lambda item: item in lhs and item in rhs)
+    return _change(
+        _output, _touched(_output, _state, lhs, rhs), lambda item: item in lhs and item in rhs
+    )
 
 
 @compute_node(overloads=bit_xor, valid=())
-def symmetric_difference_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
+def symmetric_difference_two(
+    lhs: TSS[K], rhs: TSS[K], _state: STATE = None, _output: TSS_OUT[K] = None
+) -> TSS[K]:
     """What is in one alone; a set that has no value yet counts as empty."""
     return _change(
-        _output, _touched(_output, lhs, rhs), lambda item: (item in lhs) != (item in rhs)
+        _output, _touched(_output, _state, lhs, rhs), lambda item: (item in lhs) != (item in rhs)
     )
 
 
 @compute_node(overloads=sub_)
-def difference_two(lhs: TSS[K], rhs: TSS[K], _output: TSS_OUT[K] = None) -> TSS[K]:
+def difference_two(
+    lhs: TSS[K], rhs: TSS[K], _state: STATE = None, _output: TSS_OUT[K] = None
+) -> TSS[K]:
     """What is in the first and not in the second."""
     return _change(
-        _output, _touched(_output, lhs, rhs), lambda item: item in lhs and item not in rhs
+        _output, _touched(_output, _state, lhs, rhs), lambda item: item in lhs and item not in rhs
     )
 
 

@@ -51,7 +51,7 @@ def _all_valid(args: Any) -> bool:
 
 
 def _named(kwargs: Any) -> dict[str, Any]:
-    return {name: _value(ts) for name, ts in kwargs.items()}
+    return {name: ts.value for name, ts in kwargs.items() if ts.valid}
 
 
 class _Pattern:
@@ -187,14 +187,14 @@ def assert_formatted(
     made_node("assert_", asserted, inputs, None, valid=("condition",))(condition, *pattern.ports)
 
 
-@sink_node(overloads=call)
+@sink_node(overloads=call, valid=("fn",))
 def call_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]) -> None:
     """Call the function there is now whenever it or an argument ticks, once those by place have values."""
     if _all_valid(args):
         fn.value(*_values(args), **_named(kwargs))
 
 
-@compute_node(overloads=apply)
+@compute_node(overloads=apply, valid=("fn",))
 def apply_any(fn: TS[Callable], *args: TSB[TS_SCHEMA], **kwargs: TSB[TS_SCHEMA_1]) -> OUT:
     """Return what the function there is now gives for the arguments, once those by place have values."""
     return fn.value(*_values(args), **_named(kwargs)) if _all_valid(args) else None

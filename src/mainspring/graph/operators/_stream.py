@@ -114,9 +114,12 @@ def slice_any(
     _state: STATE = None,
     _output: Output[TIME_SERIES_TYPE] = None,
 ) -> TIME_SERIES_TYPE:
-    """Let the ticks at the places of a slice through, counted from 0; a negative stop is none."""
+    """Let the ticks at the places of a slice through, counted from 0; a negative stop is none.
+
+    There is no place before the first, so a negative start lets none through.
+    """
     place = getattr(_state, "place", 0)
-    if 0 <= stop <= place:
+    if start < 0 or 0 <= stop <= place:
         ts.make_passive()
         return None
     _state.place = place + 1
@@ -186,13 +189,16 @@ def drop_time(
     period: timedelta,
     _state: STATE = None,
     _clock: CLOCK = None,
+    _scheduler: SCHEDULER = None,
     _output: Output[TIME_SERIES_TYPE] = None,
 ) -> TIME_SERIES_TYPE:
-    """Leave ticks out for a span of time from the first one on."""
+    """Leave ticks out for a span of time from the first one on; what there is at its end ticks then."""
     now = _clock.evaluation_time
     if not hasattr(_state, "until"):
         _state.until = now + period
         _state.held = False
+        if period >= timedelta():
+            _scheduler.schedule(period + MIN_TD, tag="open")
     if now <= _state.until:
         _state.held = True
         return None

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from mainspring.graph.operators._base import (
+    AUTO_RESOLVE,
     CLOCK,
     NUMBER,
     SCALAR,
@@ -27,6 +28,7 @@ from mainspring.graph.operators._base import (
     graph,
 )
 from mainspring.graph.operators._names import (
+    abs_,
     len_,
     max_,
     mean,
@@ -184,11 +186,35 @@ def _extreme_over_window(overloaded: Any, function: Any) -> None:
     extreme_of_window.__annotations__ = {"ts": kind, "return": TS[SCALAR]}
     compute_node(extreme_of_window, overloads=overloaded, all_valid=("ts",))
 
+    def extreme_of_window_or(ts, default_value, size=AUTO_RESOLVE):
+        if ts.all_valid:
+            return function(ts.value.tolist())
+        return default_value.value if size.TIME is not None else None
+
+    extreme_of_window_or.__annotations__ = {
+        "ts": kind,
+        "default_value": TS[SCALAR],
+        "size": type[WINDOW_SIZE],
+        "return": TS[SCALAR],
+    }
+    extreme_of_window_or.__doc__ = (
+        "The same; of a window of a span of time, the default until it is full."
+    )
+    compute_node(extreme_of_window_or, overloads=overloaded, valid=("ts", "default_value"))
+
 
 for number in (int, float):
     _total_over_window(number)
 _extreme_over_window(min_, min)
 _extreme_over_window(max_, max)
+
+
+@compute_node(overloads=abs_)
+def abs_window(
+    ts: TSW[NUMBER, WINDOW_SIZE, WINDOW_SIZE_MIN],
+) -> TSW[NUMBER, WINDOW_SIZE, WINDOW_SIZE_MIN]:
+    """The window of the absolute values."""
+    return abs(ts.value.tolist()[-1])
 
 
 @compute_node(overloads=len_)
