@@ -90,12 +90,12 @@ def pass_through_node(ts: TIME_SERIES_TYPE) -> TIME_SERIES_TYPE:
 
 def passive(ts: Any) -> WiringPort:
     """The port as a passive input: its ticks are seen, but evaluate nothing."""
-    return PassivePort(ts.node, ts.path, ts.type)
+    return PassivePort(ts.node_, ts.path_, ts.type_)
 
 
 def delayed_binding(tp_: Any) -> Any:
     """A port of this type, or of the type of this port, whose producer is bound later: call it with a port to bind it."""
-    return _Delayed(tp_.type.dereference() if is_port(tp_) else tp_)
+    return _Delayed(tp_.type_.dereference() if is_port(tp_) else tp_)
 
 
 class _Delayed:
@@ -116,13 +116,13 @@ class _Delayed:
         return None
 
     def bind(self, port: Any) -> None:
-        tp = self._port.type
+        tp = self._port.type_
         if self._node.inputs:
             raise WiringError("this delayed binding is bound already")
         if not is_port(port):
             port = const_of(port, tp)
         try:
-            match(tp, port.type, {})
+            match(tp, port.type_, {})
         except MatchError as problem:
             raise IncorrectTypeBinding(
                 f"the delayed binding is of {type_name(tp)}, it cannot be {port!r}: {problem}"

@@ -29,7 +29,7 @@ def find_context(parameter: str, given: Any, tp: Any) -> WiringPort | None:
         return given
     name = given if isinstance(given, str) else given.name if isinstance(given, _Required) else None
     for published, port in published_ports():
-        if (name is None or published == name or _called(port, name)) and _serves(tp, port.type):
+        if (name is None or published == name or _called(port, name)) and _serves(tp, port.type_):
             return port
     if isinstance(given, _Required):
         raise WiringError(
@@ -86,7 +86,7 @@ def entering(plan: tuple[Any, list[Any], tuple[str, ...]], inputs: list[Input]) 
         for at, (what, content) in enumerate(args)
         if what == "input"
         and inputs[content].context
-        and _can_be_entered(inputs[content].port.type)
+        and _can_be_entered(inputs[content].port.type_)
     ]
     if not places:
         return plan

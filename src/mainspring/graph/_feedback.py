@@ -35,7 +35,7 @@ class _Feedback:
         if not is_port(port):
             port = const_of(port, self._type)
         try:
-            match(self._type, port.type, {})
+            match(self._type, port.type_, {})
         except MatchError as problem:
             raise IncorrectTypeBinding(
                 f"the feedback is of {type_name(self._type)}, it cannot take {port!r}: {problem}"
@@ -69,7 +69,7 @@ class _FeedbackMaker:
 
     def __call__(self, tp_or_wp: Any, default: Any = None) -> Any:
         if is_port(tp_or_wp):
-            made = _Feedback(tp_or_wp.type.dereference(), default)
+            made = _Feedback(tp_or_wp.type_.dereference(), default)
             made(tp_or_wp)
             return made
         return _Feedback(tp_or_wp, default)

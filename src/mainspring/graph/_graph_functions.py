@@ -145,10 +145,10 @@ def as_result(out: Any, want: Any, name: str) -> WiringPort:
                 f"graph {name} declares {type_name(want)}: {problem}"
             ) from None
     try:
-        match(want, out.type, {})
+        match(want, out.type_, {})
     except MatchError as problem:
         raise IncorrectTypeBinding(
-            f"graph {name} declares {type_name(want)} but returns {type_name(out.type)}: {problem}"
+            f"graph {name} declares {type_name(want)} but returns {type_name(out.type_)}: {problem}"
         ) from None
     port: WiringPort = out
     return port

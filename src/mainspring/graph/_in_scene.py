@@ -167,7 +167,7 @@ class GraphSubsystem:
                     [_WiringInput("ts", plain(out), True, 1)],
                     plan=_plan(self._note, [("input", 0)]),
                 )
-            fed = {id(port.node) for port in ports.values()}
+            fed = {id(port.node_) for port in ports.values()}
             for node in context.nodes:
                 if id(node) in fed:
                     node.plan = _plan(_Take(self, f"input {node.name}"), [("sender", None)])

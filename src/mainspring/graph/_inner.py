@@ -171,6 +171,6 @@ def finish_captures(nested: NestedGraph, inputs: list[Input]) -> list[int]:
     """Inputs for what the inner graph took from outside by itself; their stubs' places."""
     places = []
     for outer, inner in list(nested.context.captured.values()):
-        places.append(nested.context.stubs.index(inner.node))
-        inputs.append(Input(inner.node.name, current().bring_in(outer), False, 0))
+        places.append(nested.context.stubs.index(inner.node_))
+        inputs.append(Input(inner.node_.name, current().bring_in(outer), False, 0))
     return places

@@ -44,7 +44,7 @@ class _Marked:
 
     @property
     def output_type(self) -> Any:
-        return self.port.type
+        return self.port.type_
 
 
 class _PassThrough(_Marked):
@@ -77,7 +77,7 @@ def _takes_all(want: Any) -> bool:
 
 def _is_mapped(port: WiringPort, want: Any) -> bool:
     """Is an element of `port`, rather than all of it, what the parameter takes?"""
-    tp = port.type.dereference()
+    tp = port.type_.dereference()
     if not isinstance(tp, (TSDm, TSLm)):
         return False
     if want is None:
@@ -134,7 +134,7 @@ def map_(
     key_type = None if __keys__ is None else _key_type({}, __keys__)
     # Beside dictionaries a list is not taken apart, unless the parameter asks for its elements.
     has_dict = is_dict or any(
-        is_port(a) and isinstance(a.type.dereference(), TSDm) for a in arguments.values()
+        is_port(a) and isinstance(a.type_.dereference(), TSDm) for a in arguments.values()
     )
     for name, value in arguments.items():
         mark = "auto"
@@ -162,7 +162,7 @@ def map_(
         port = plain(value)
         if mark == "auto":
             mark = "each" if _is_mapped(port, want) else "whole"
-        tp = port.type.dereference()
+        tp = port.type_.dereference()
         if mark == "each" and has_dict and isinstance(tp, TSLm) and _takes_all(want):
             mark = "whole"
         if mark == "each" and isinstance(tp, TSDm):
@@ -185,10 +185,10 @@ def map_(
 
 def _key_type(ports: Mapping[str, tuple[WiringPort, str]], keys: Any) -> Any:
     if keys is not None:
-        tp = keys.type.dereference()
+        tp = keys.type_.dereference()
         return tp.scalar if isinstance(tp, TSSm) else tp.key
     for port, mark in ports.values():
-        tp = port.type.dereference()
+        tp = port.type_.dereference()
         if mark in ("each", "no_key") and isinstance(tp, TSDm):
             return tp.key
     raise WiringError("map_ has no keys")
@@ -220,14 +220,14 @@ def _map_dict(
             inner[key_name] = context.value_stub(key_name, TSm(key_type))
             key_stub[0] = len(context.stubs) - 1
         for name, (port, mark) in ports.items():
-            tp = port.type.dereference()
+            tp = port.type_.dereference()
             inner[name] = context.stub(name, tp if mark == "whole" else tp.element)
         return collect_stars(func, inner)
 
     nested = wire_inner(func, collect_stars(func, scalars), name_of(func), make)
     at = 0 if key_name is None else 1
     for name, (port, mark) in ports.items():
-        tp = port.type.dereference()
+        tp = port.type_.dereference()
         if mark in ("each", "no_key") and not isinstance(tp, TSDm):
             raise WiringError(f"map_({name_of(func)}): {name!r} is a {tp!r} among dictionaries")
         if mark in ("each", "no_key") and not _same_keys(tp.key, key_type):
@@ -242,7 +242,7 @@ def _map_dict(
         at += 1
     if keys is not None:
         keys = plain(keys)
-        if isinstance(keys.type, TSDm):
+        if isinstance(keys.type_, TSDm):
             keys = keys.key_set
         inputs.append(Input("__keys__", keys, False, 0))
         plan_inputs.append(("keys", None, True))
@@ -250,7 +250,7 @@ def _map_dict(
         plan_inputs.append(("whole", place, False))
     if not any(counts for _, _, counts in plan_inputs):
         raise WiringError(f"map_({name_of(func)}): no argument gives keys", hint="give __keys__")
-    out = None if nested.output is None else TSDm(key_type, nested.output.type.dereference())
+    out = None if nested.output is None else TSDm(key_type, nested.output.type_.dereference())
     node = WiringNode(
         f"map_({name_of(func)})",
         "map",
@@ -278,7 +278,7 @@ def _map_list(
     label: str | None,
 ) -> Any:
     sizes = {
-        port.type.dereference().size.SIZE
+        port.type_.dereference().size.SIZE
         for port, mark in ports.values()
         if mark in ("each", "no_key")
     }
@@ -292,13 +292,13 @@ def _map_list(
         if key_name is not None:
             arguments[key_name] = const_of(i, TSm(int))
         for name, (port, mark) in ports.items():
-            tp = port.type.dereference()
+            tp = port.type_.dereference()
             arguments[name] = port if mark == "whole" else port.child(i, tp.element)
         out = call_by_name(func, collect_stars(func, arguments))
         made.append(as_port(out) if out is not None and not is_port(out) else out)
     if not made or made[0] is None:
         return None
-    tp = TSLm(made[0].type.dereference(), Size[count])
+    tp = TSLm(made[0].type_.dereference(), Size[count])
     return struct(tp, [(str(i), p) for i, p in enumerate(made)])
 
 

@@ -173,7 +173,7 @@ def _distance(resolved: Resolved, candidate: Wirable) -> float:
             if type(value.value) is int and value.type == TSm(float) and not beside_ports:
                 far += 1.0  # an integer on its own stays one, even where only a variable takes it
         elif is_port(value) and isinstance(p.type, TSm) and isinstance(p.type.scalar, type):
-            if value.type.dereference() != p.type:
+            if value.type_.dereference() != p.type:
                 far += 1e-4
     return far
 
@@ -183,7 +183,7 @@ def variables_of(tp: Any) -> tuple[TypeVar, ...]:
 
 
 def _shown(value: Any) -> str:
-    return type_name(value.type) if is_port(value) else repr(value)
+    return type_name(value.type_) if is_port(value) else repr(value)
 
 
 PORT_SYNTAX = frozenset(

@@ -244,7 +244,7 @@ class PythonNode(Wirable):
         same: list[Any] = [self, output, label]
         for item in inputs:
             port = item.port
-            same += (id(port.node), port.path, item.active, item.need)
+            same += (id(port.node_), port.path_, item.active, item.need)
         if scalars:
             same += [(name, identity(value)) for name, value in scalars.items()]
         return tuple(same)
@@ -270,7 +270,7 @@ class PythonNode(Wirable):
         if value is None and p.kind in ("ts", "context"):
             inputs.append(Input(p.name, unbound(want), False, 0))
             return [("input", len(inputs) - 1, p.name)]
-        if p.star and is_port(value) and not isinstance(value.type, TSDm) and not value.children():
+        if p.star and is_port(value) and not isinstance(value.type_, TSDm) and not value.children():
             return []  # nothing was given for it
         if p.kind not in ("ts", "context"):
             scalars[p.name] = value

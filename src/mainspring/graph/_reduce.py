@@ -35,12 +35,12 @@ def reduce(
     """
     func = callable_of(func)
     port = plain(ts)
-    tp = port.type
+    tp = port.type_
     if isinstance(tp, TSLm):
         return _reduce_list(func, port, tp, zero, is_associative)
     if isinstance(tp, TSm) and get_origin(tp.scalar) is tuple:
         port = _elements(port, get_args(tp.scalar)[0])
-        tp = port.type
+        tp = port.type_
     if not isinstance(tp, TSDm):
         raise WiringError(f"reduce takes a TSD or a TSL, not {tp!r}")
     element = tp.element
@@ -50,7 +50,7 @@ def reduce(
     if zero is not _NO_ZERO and zero is not None:
         zero_port = zero if is_port(zero) else const_of(zero, _zero_type(zero, element))
         if not is_associative:
-            result = zero_port.type.dereference()
+            result = zero_port.type_.dereference()
         inputs.append(Input("zero", plain(zero_port), False, 0))
     elif not is_associative:
         raise WiringError("an ordered reduce needs its zero")
@@ -94,7 +94,7 @@ def _zero_type(zero: Any, element: Any) -> Any:
 
 def _or_else(port: WiringPort, other: WiringPort) -> WiringPort:
     """The port where it has a value, else the other."""
-    tp = port.type.dereference()
+    tp = port.type_.dereference()
     node = WiringNode(
         "or_else",
         "or_else",
@@ -119,7 +119,7 @@ def _elements(port: WiringPort, scalar: Any) -> WiringPort:
                 change[key] = REMOVE
         return change
 
-    params = [Param("ts", "ts", port.type), Param("_output", "output", None, None)]
+    params = [Param("ts", "ts", port.type_), Param("_output", "output", None, None)]
     signature = Signature("elements", params, TSDm(int, TSm(scalar)))
     made: WiringPort = PythonNode(elements, "compute_node", signature=signature)(port)
     return made
@@ -155,7 +155,7 @@ def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associativ
 
 def _both(joined: WiringPort, a: WiringPort, b: WiringPort) -> WiringPort:
     """What joins two ports, where both have a value; else the one that has."""
-    tp = joined.type.dereference()
+    tp = joined.type_.dereference()
     inputs = [
         Input("joined", plain(joined), False, 0),
         Input("a", plain(a), True, 0),
@@ -168,7 +168,7 @@ def _by_count(
     none: WiringPort, one: WiringPort, more: WiringPort, parts: list[WiringPort]
 ) -> WiringPort:
     """One of three ports, by how many of the parts have a value."""
-    tp = one.type.dereference()
+    tp = one.type_.dereference()
     choices = {"none": none, "one": one, "more": more}
     inputs = [Input(name, plain(port), False, 0) for name, port in choices.items()]
     inputs += [Input(f"part_{i}", part, True, 0) for i, part in enumerate(parts)]

@@ -369,14 +369,14 @@ def call_shape(
     for value in args:
         kind = type(value)
         if kind is WiringPort:
-            shape.append(value.type)
+            shape.append(value.type_)
         elif kind in _PLAIN:
             shape.append((kind, value) if by_value else kind)
         elif value is None or isinstance(value, (type, TsMeta, enum.Enum)):
             shape.append((kind, value))
             odd = True
         elif isinstance(value, WiringPort):
-            shape.append((kind, value.type))
+            shape.append((kind, value.type_))
         else:
             return None
     if kwargs:
@@ -405,7 +405,7 @@ class Known:
         self.types = resolved.types
         self.output = resolved.output
         self.constants = [
-            (name, value.type if is_port(value) else None, value)
+            (name, value.type_ if is_port(value) else None, value)
             for name, value in resolved.arguments.items()
             if value is not before[name]
         ]
@@ -448,7 +448,9 @@ def resolve_gathered(
         value = arguments[p.name]
         if p.kind == "context":
             value = arguments[p.name] = find_context(p.name, value, p.type)
-            if value is not None and not (isinstance(p.type, TSm) and isinstance(value.type, TSBm)):
+            if value is not None and not (
+                isinstance(p.type, TSm) and isinstance(value.type_, TSBm)
+            ):
                 _match_port(signature, p, value, bindings)
         elif p.kind == "ts":
             if value is None:
@@ -487,8 +489,8 @@ def resolve_gathered(
     for p in signature.open:
         if p.kind in ("ts", "context"):
             types[p.name] = substitute(p.type, bindings)
-            if p.kind == "context" and isinstance(getattr(arguments[p.name], "type", None), TSBm):
-                types[p.name] = arguments[p.name].type  # the bundle of a scalar class
+            if p.kind == "context" and isinstance(getattr(arguments[p.name], "type_", None), TSBm):
+                types[p.name] = arguments[p.name].type_  # the bundle of a scalar class
         elif p.kind == "type" and arguments[p.name] is AUTO_RESOLVE:
             found = bindings.get(p.carrier) or substitute(p.type, bindings)
             if isinstance(found, TypeVar):
@@ -527,13 +529,13 @@ class UnresolvedError(WiringError):
 
 def _match_port(signature: Signature, p: Param, port: WiringPort, bindings: Bindings) -> None:
     try:
-        match(p.type, port.type, bindings)
+        match(p.type, port.type_, bindings)
     except MatchError as problem:
         raise _misfit(signature, p, port, problem) from None
 
 
 def _misfit(signature: Signature, p: Param, value: Any, problem: Exception) -> WiringError:
-    what = type_name(value.type) if is_port(value) else repr(value)
+    what = type_name(value.type_) if is_port(value) else repr(value)
     return IncorrectTypeBinding(
         f"{signature.name}: {p.name!r} takes {type_name(p.type)}, not {what}: {problem}",
         hint=f"it is {signature!r}",
@@ -551,7 +553,7 @@ def _match_value(signature: Signature, p: Param, value: Any, bindings: Bindings,
         return None
     if is_port(port):
         try:
-            match(p.type, port.type, bindings)
+            match(p.type, port.type_, bindings)
         except MatchError as problem:
             raise _misfit(signature, p, port, problem) from None
         return port
@@ -608,7 +610,7 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
         element = inner.element
         for v in value:
             if is_port(v):
-                match(element, v.type, bindings)
+                match(element, v.type_, bindings)
         element = substitute(element, bindings)
         if any(True for _ in variables(element)):
             for v in value:
@@ -623,7 +625,7 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
             from mainspring.graph._types import make_schema
 
             fields = {
-                n: v.type.dereference() if is_port(v) else TSm(scalar_type_of(v))
+                n: v.type_.dereference() if is_port(v) else TSm(scalar_type_of(v))
                 for n, v in value.items()
             }
             tp = TSBm(make_schema(fields, p.name))
@@ -631,7 +633,7 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
             tp = inner
             for n, v in value.items():
                 if is_port(v) and n in inner.fields:
-                    match(inner.fields[n], v.type, bindings)
+                    match(inner.fields[n], v.type_, bindings)
             tp = substitute(inner, bindings)
         return _structure(lambda: tsb_from_ts(tp, **value), tp, make)
     if isinstance(inner, TypeVar) and p.star == 2:
@@ -642,7 +644,7 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
         for k, v in value.items():
             match_scalar(inner.key, scalar_type_of(k), bindings)
             if is_port(v):
-                match(inner.element, v.type, bindings)
+                match(inner.element, v.type_, bindings)
         tp = substitute(inner, bindings)
         return _structure(lambda: tsd_from_ts(tp, value, waits=False), tp, make)
     if isinstance(inner, SIGNALm):

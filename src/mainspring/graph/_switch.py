@@ -74,8 +74,8 @@ def switch_(
             table.append((value, which))
     for one, (_, stubs) in zip(nested, wirings, strict=True):
         for outer, inner in list(one.context.captured.values()):
-            stubs[len(inputs) - 1] = one.context.stubs.index(inner.node)
-            inputs.append(Input(inner.node.name, current().bring_in(outer), False, 0))
+            stubs[len(inputs) - 1] = one.context.stubs.index(inner.node_)
+            inputs.append(Input(inner.node_.name, current().bring_in(outer), False, 0))
     out = _declared_output(cases.values())
     if out is None:
         out = _common_output([n.output for n in nested], "switch_")
@@ -133,11 +133,11 @@ def _case(
     def make(context: Context) -> dict[str, Any]:
         inner: dict[str, Any] = {}
         if takes_key:
-            inner["key"] = context.value_stub("key", key.type.dereference())
+            inner["key"] = context.value_stub("key", key.type_.dereference())
             key_stub[0] = 0
         for name, source in arguments.items():
             if source in ports:
-                inner[name] = context.stub(name, ports[source].type.dereference())
+                inner[name] = context.stub(name, ports[source].type_.dereference())
                 stubs[places[source]] = len(context.stubs) - 1
             else:
                 inner[name] = scalars[source]
@@ -157,7 +157,7 @@ def _declared_output(cases: Iterable[Any]) -> TSm | None:
 
 
 def _common_output(outputs: list[WiringPort | None], what: str) -> Any:
-    types = [None if o is None else o.type.dereference() for o in outputs]
+    types = [None if o is None else o.type_.dereference() for o in outputs]
     first = next((t for t in types if t is not None), None)
     if first is None:
         return None

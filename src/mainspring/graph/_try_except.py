@@ -70,7 +70,7 @@ def try_except(
         if out is None:
             raise WiringError("try_except(map_, ...) needs a function with a result")
         errors = exception_time_series(out, __trace_back_depth__, __capture_values__)
-        tp = TSBm(_parametrised(TryExceptTsdMapResult, (out.type.key, out.type)))
+        tp = TSBm(_parametrised(TryExceptTsdMapResult, (out.type_.key, out.type_)))
         return struct(tp, [("exception", errors), ("out", out)])
     arguments = gather_arguments(func, args, kwargs)
     declared = annotations_of(func)
@@ -87,13 +87,13 @@ def try_except(
             scalars[name] = value
 
     def make(context: Context) -> dict[str, Any]:
-        inner = {n: context.stub(n, port.type.dereference()) for n, port in ports.items()}
+        inner = {n: context.stub(n, port.type_.dereference()) for n, port in ports.items()}
         return collect_stars(func, inner)
 
     nested = wire_inner(func, collect_stars(func, scalars), name_of(func), make)
     inputs = [Input(n, port, False, 0) for n, port in ports.items()]
     finish_captures(nested, inputs)
-    result = None if nested.output is None else nested.output.type.dereference()
+    result = None if nested.output is None else nested.output.type_.dereference()
     out = TSm(NodeError) if result is None else TSBm(_parametrised(TryExceptResult, result))
     node = WiringNode(
         f"try_except({name_of(func)})",
@@ -113,7 +113,7 @@ def try_except(
 def exception_time_series(ts: Any, trace_back_depth: int = 1, capture_values: bool = False) -> Any:
     """The failures of the node behind a port, as a time series of `NodeError`."""
     port = ts
-    node = port.node
+    node = port.node_
     if node.context is not current():
         raise WiringError("exception_time_series must be called where the node was wired")
     if node.code in ("deref", "struct") and node.inputs:

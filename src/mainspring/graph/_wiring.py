@@ -172,7 +172,7 @@ class Context:
 
     def bring_in(self, port: WiringPort) -> WiringPort:
         """A port usable here: one of an outer graph comes in through a stub of its own."""
-        if port.node.context is self:
+        if port.node_.context is self:
             return port
         outer = self.parent
         if outer is None:
@@ -181,10 +181,13 @@ class Context:
                 hint="ports are good inside the graph function that made them",
             )
         port = outer.bring_in(port)
-        key = (id(port.node), port.path)
+        key = (id(port.node_), port.path_)
         found = self.captured.get(key)
         if found is None:
-            found = self.captured[key] = (port, self.stub(f"captured_{port.node.name}", port.type))
+            found = self.captured[key] = (
+                port,
+                self.stub(f"captured_{port.node_.name}", port.type_),
+            )
         return found[1]
 
 
@@ -247,23 +250,24 @@ class WiringPort:
     scalar one and the like explain themselves.
     """
 
-    __slots__ = ("node", "path", "type")
+    # Fields of a bundle are attributes of its port: what is the port's own ends in an underscore.
+    __slots__ = ("node_", "path_", "type_")
 
     def __init__(self, node: Any, path: tuple[int, ...], tp: Any) -> None:
-        self.node = node
-        self.path = path
-        self.type = tp
+        self.node_ = node
+        self.path_ = path
+        self.type_ = tp
 
     @property
     def output_type(self) -> Any:
-        return self.type
+        return self.type_
 
     # children ---------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("node", "path", "type"):
+        if name.startswith("__") or name in WiringPort.__slots__:
             raise AttributeError(name)
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSBm):
             items = tp.fields
             if name in items:
@@ -272,7 +276,7 @@ class WiringPort:
                 return self
         if isinstance(tp, TSDm) and name == "key_set":
             port = plain(self)
-            return WiringPort(port.node, (*port.path, KEY_SET), tp.key_set())
+            return WiringPort(port.node_, (*port.path_, KEY_SET), tp.key_set())
         found = port_attribute(self, name)
         if found is not None:
             return found
@@ -286,17 +290,17 @@ class WiringPort:
 
     def child(self, index: int, tp: Any) -> WiringPort:
         """The child at a fixed place of a bundle or list."""
-        node, port = self.node, self
+        node, port = self.node_, self
         # A structure put together here is looked through: the edge goes to the part itself.
-        if isinstance(node, WiringNode) and node.code == "struct" and not self.path:
+        if isinstance(node, WiringNode) and node.code == "struct" and not self.path_:
             part: WiringPort = node.inputs[index].port
             return part
         port = plain(self)
-        return WiringPort(port.node, (*port.path, index), tp)
+        return WiringPort(port.node_, (*port.path_, index), tp)
 
     def at(self, step: int) -> WiringPort:
         """The child that a step of a path leads to."""
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if step == KEY_SET:
             keys: WiringPort = self.key_set
             return keys
@@ -304,7 +308,7 @@ class WiringPort:
 
     def children(self) -> list[tuple[Any, WiringPort]]:
         """Names or indices with the ports at fixed places."""
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSBm):
             return [(n, self.child(i, t)) for i, (n, t) in enumerate(tp.fields.items())]
         if (
@@ -319,7 +323,7 @@ class WiringPort:
         )
 
     def __getitem__(self, item: Any) -> Any:
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSBm):
             if isinstance(item, int):
                 return self.children()[item][1]
@@ -346,7 +350,7 @@ class WiringPort:
         return port_operator("getitem_", self, item)
 
     def __iter__(self) -> Iterator[Any]:
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None) is not None:
             return iter([port for _, port in self.children()])
         if isinstance(tp, TSBm):
@@ -357,7 +361,7 @@ class WiringPort:
         )
 
     def __len__(self) -> int:
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None) is not None:
             return int(tp.size.SIZE)
         if isinstance(tp, TSBm):
@@ -365,7 +369,7 @@ class WiringPort:
         raise TypeError(f"{self!r} has no length while wiring; hint: use len_(ts)")
 
     def keys(self) -> Any:
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSDm):
             return self.key_set
         return tuple([name for name, _ in self.children()])
@@ -380,20 +384,20 @@ class WiringPort:
         )
 
     def __hash__(self) -> int:
-        return hash((id(self.node), self.path))
+        return hash((id(self.node_), self.path_))
 
     def __repr__(self) -> str:
         steps = "".join(
-            ".key_set" if s == KEY_SET else ".error" if s == ERROR else f"[{s}]" for s in self.path
+            ".key_set" if s == KEY_SET else ".error" if s == ERROR else f"[{s}]" for s in self.path_
         )
-        return f"<port {getattr(self.node, 'name', '?')}{steps}: {type_name(self.type)}>"
+        return f"<port {getattr(self.node_, 'name', '?')}{steps}: {type_name(self.type_)}>"
 
     def get(self, name: str, default: Any = None) -> Any:
         """The part with a name, or the default."""
         return self.as_dict().get(name, default)
 
     def __contains__(self, item: Any) -> bool:
-        tp = self.type.dereference()
+        tp = self.type_.dereference()
         if isinstance(tp, TSBm) and isinstance(item, str):
             return item in tp.fields
         raise TypeError(f"`in` cannot be wired; hint: use contains_({self!r}, item)")
@@ -407,7 +411,7 @@ class WiringPort:
     def copy_with(self, **changed: Any) -> Any:
         """The bundle with some fields replaced."""
         parts = dict(self.children()) | changed
-        return tsb_from_ts(self.type.dereference(), **parts)
+        return tsb_from_ts(self.type_.dereference(), **parts)
 
     def as_dict(self) -> dict[Any, WiringPort]:
         """The parts by name."""
@@ -455,7 +459,7 @@ def register_port_operator(name: str, operator: Callable[..., Any]) -> None:
 
 def port_attribute(port: WiringPort, name: str) -> Any:
     """What a port shows under a name that is no field: an operator taking it first, or None."""
-    tp = port.type.dereference()
+    tp = port.type_.dereference()
     if isinstance(tp, TSDm) and "getattr_" in _operators:
         inner = tp.element
         parts = inner.fields if isinstance(inner, TSBm) else scalar_fields(inner.args[0])
@@ -515,10 +519,10 @@ _syntax()
 def plain(port: WiringPort) -> WiringPort:
     """The port with its references followed."""
     port = current().bring_in(port)
-    tp = port.type
+    tp = port.type_
     if isinstance(tp, SIGNALm) or not tp.has_reference:
         return port
-    key = (id(port.node), port.path, "deref")
+    key = (id(port.node_), port.path_, "deref")
     made = current().adapted.get(key)
     if made is None:
         want = tp.dereference()
@@ -536,15 +540,15 @@ def plain(port: WiringPort) -> WiringPort:
 
 def adapt(port: WiringPort, want: Any) -> WiringPort:
     """The port as the type an input takes: references are followed, or made."""
-    if port.type is want and type(port) is WiringPort and port.node.context is _stack[-1]:
+    if port.type_ is want and type(port) is WiringPort and port.node_.context is _stack[-1]:
         return port
     port = current().bring_in(port)
-    if isinstance(want, SIGNALm) or port.type is want or port.type == want:
+    if isinstance(want, SIGNALm) or port.type_ is want or port.type_ == want:
         return port if not isinstance(want, SIGNALm) else plain(port)
     if not want.has_reference:
         return plain(port)
     port = plain(port)
-    key = (id(port.node), port.path, "ref", want)
+    key = (id(port.node_), port.path_, "ref", want)
     made = current().adapted.get(key)
     if made is None:
         node = WiringNode("ref", "ref", "structure", want, [Input("ts", port, False, 0)])
@@ -622,7 +626,7 @@ def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringP
     if element is None:
         for port in ports:
             if isinstance(port, WiringPort):
-                element = port.type.dereference()
+                element = port.type_.dereference()
                 break
         else:
             if not ports or ports[0] is None:
@@ -633,10 +637,10 @@ def tsl_from_ts(*args: Any, tp: Any = None, element_type: Any = None) -> WiringP
         if port is None:
             continue
         try:
-            match(element.dereference(), port.type.dereference(), {})
+            match(element.dereference(), port.type_.dereference(), {})
         except MatchError:
             raise StructureError(
-                f"element {i} of TSL.from_ts is {port.type!r}, it should be {element!r}"
+                f"element {i} of TSL.from_ts is {port.type_!r}, it should be {element!r}"
             ) from None
     return struct(TSLm(element, Size[len(ports)]), [(str(i), p) for i, p in enumerate(ports)])
 
@@ -649,7 +653,7 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
         fields = {}
         for name, port in kwargs.items():
             fields[name] = (
-                port.type.dereference()
+                port.type_.dereference()
                 if isinstance(port, WiringPort)
                 else TSm(scalar_type_of(port))
             )
@@ -671,7 +675,7 @@ def tsb_from_ts(tp: Any, *args: Any, **kwargs: Any) -> WiringPort:
             port = const_of(port, child)
         if port is not None and is_ts(child):
             try:
-                match(child, port.type, bindings)
+                match(child, port.type_, bindings)
             except MatchError as problem:
                 raise StructureError(f"{tp!r}.{name} takes {child!r}: {problem}") from None
         parts.append((name, port))
@@ -700,7 +704,7 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
             output = _bound(context.bring_in(output))
         for node in context.nodes:  # which grows where a part of what was bound is looked up
             for item in node.inputs:
-                if item.port.node.code == "delayed":
+                if item.port.node_.code == "delayed":
                     item.port = _bound(item.port)
     order = _ranked(_needed(context, output))
     for index, node in enumerate(order):
@@ -709,7 +713,9 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
     for node in order:
         inputs = tuple(
             [
-                InputDescription(i.name, i.port.node.id, i.port.path, i.port.type, i.active, i.need)
+                InputDescription(
+                    i.name, i.port.node_.id, i.port.path_, i.port.type_, i.active, i.need
+                )
                 for i in node.inputs
             ]
         )
@@ -746,9 +752,9 @@ def describe(context: Context, output: WiringPort | None) -> GraphDescription:
         name=context.name,
         nodes=tuple(made),
         stubs=tuple(stub.id for stub in context.stubs),
-        output=None if output is None else output.node.id,
-        output_path=() if output is None else output.path,
-        output_type=None if output is None else output.type,
+        output=None if output is None else output.node_.id,
+        output_path=() if output is None else output.path_,
+        output_type=None if output is None else output.type_,
     )
 
 
@@ -759,18 +765,18 @@ def _frozen(given: Mapping[str, Any]) -> Mapping[str, Any]:
 def _bound(port: WiringPort) -> WiringPort:
     """The port itself, or the one that a delayed binding came to stand for."""
     seen = 0
-    while port.node.code == "delayed":
-        if not port.node.inputs:
+    while port.node_.code == "delayed":
+        if not port.node_.inputs:
             raise WiringError(
-                f"a delayed binding of {type_name(port.node.output)} was never bound",
+                f"a delayed binding of {type_name(port.node_.output)} was never bound",
                 hint="call it with the port that produces its values",
             )
         seen += 1
-        if seen > len(port.node.context.nodes):
+        if seen > len(port.node_.context.nodes):
             raise WiringError(
                 "a delayed binding is bound to itself", hint="break it with feedback()"
             )
-        path, port = port.path, port.node.inputs[0].port
+        path, port = port.path_, port.node_.inputs[0].port
         for step in path:
             port = port.at(step)
     return port
@@ -781,11 +787,11 @@ def _needed(context: Context, output: WiringPort | None) -> list[WiringNode]:
     waiting: list[WiringNode] = [n for n in context.nodes if n.kind == "sink"]
     waiting += context.stubs
     if output is not None:
-        waiting.append(output.node)
+        waiting.append(output.node_)
     keep: set[int] = set(map(id, waiting))
     while waiting:
         node = waiting.pop()
-        below = [item.port.node for item in node.inputs]
+        below = [item.port.node_ for item in node.inputs]
         for each in (*below, *node.strong) if node.strong else below:
             if id(each) not in keep:
                 keep.add(id(each))
@@ -815,7 +821,7 @@ def _rank(start: WiringNode) -> None:
             stack.pop()
             continue
         node.rank = _UNDER_WAY
-        below = [item.port.node for item in node.inputs]
+        below = [item.port.node_ for item in node.inputs]
         waiting = [each for each in below if each.rank <= _UNDER_WAY]
         if not waiting:
             base = -1 if node.code == "push" else 0

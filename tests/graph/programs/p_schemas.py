@@ -421,3 +421,32 @@ def case_dedup_of_a_constant():
         return dedup(2)
 
     return eval_node(same, [1])
+
+
+class Parcel(TimeSeriesSchema):
+    type: TS[str]
+    path: TS[int]
+    node: TS[int]
+
+
+@dataclass(frozen=True)
+class Ticket(CompoundScalar):
+    type: str
+    path: int = 0
+    node: int = 0
+
+
+def case_ports_of_fields_called_type_path_and_node():
+    @graph
+    def told(ts: TSB[Parcel]) -> TS[int]:
+        return len_(ts.type) + ts.path * ts.node
+
+    return eval_node(told, [{"type": "abc", "path": 2, "node": 5}, {"type": "z"}])
+
+
+def case_fields_of_a_value_called_type_path_and_node():
+    @graph
+    def told(ts: TS[Ticket]) -> TS[int]:
+        return len_(ts.type) + ts.path * ts.node
+
+    return eval_node(told, [Ticket("abc", 2, 5), Ticket("z")])

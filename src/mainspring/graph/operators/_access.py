@@ -88,7 +88,7 @@ def temporal_attr(port: Any, name: str) -> Any:
     part = made_node(
         f"{kind.__name__}_{name}", lambda ts: read(ts.value), {"ts": TS[kind]}, TS[out]
     )(port)
-    return MethodPort(part.node, part.path, part.type) if name in _METHODS else part
+    return MethodPort(part.node_, part.path_, part.type_) if name in _METHODS else part
 
 
 # --- attributes -------------------------------------------------------------------------------------
