@@ -150,6 +150,11 @@ class TSLm(TsMeta):
     def _make_kernel(self) -> Any:
         size = self.args[1]
         count = size.SIZE if isinstance(size, _SizeMeta) and size.SIZE else 0
+        if count < 0:
+            raise ParseError(
+                f"{type_name(self)}: a list over time has as many elements as it is declared with",
+                hint="say how many, or use a TSD with int keys, which grows and shrinks",
+            )
         return _k.ts_type("TSL", children=[self.args[0].kernel()], size=count)
 
 

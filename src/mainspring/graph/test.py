@@ -416,6 +416,8 @@ def _told_by(values: list[Any], pattern: Any, name: str) -> Any:
             f"the values of {name!r} do not fit {type_name(pattern)}",
             hint=f"give its type: resolution_dict={{{name!r}: ...}}",
         )
+    # An empty collection does not say what it would hold, if another says it.
+    found = [tp for tp in found if not any(True for _ in variables(tp))] or found
     first = found[0]
     if all(tp == first for tp in found):
         return first

@@ -1,11 +1,14 @@
 """What there is before everything is: parts missing, windows not full yet, inputs that lead to nothing."""
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from typing import Callable, Mapping, Tuple
+from datetime import date, datetime, time, timedelta
+from typing import Callable, FrozenSet, Mapping, Tuple
 
 from lib import (
+    KEYABLE_SCALAR,
+    MIN_ST,
     MIN_TD,
+    SCALAR,
     REMOVE,
     TS,
     TSB,
@@ -23,6 +26,10 @@ from lib import (
     combine,
     convert,
     drop,
+    eval_node,
+    evaluation_time_in_range,
+    graph,
+    len_,
     getattr_,
     if_,
     if_then_else,
@@ -312,3 +319,42 @@ def table_gathered():
             [{1, 2}, {3}, None, {Removed(1)}],
         ),
     )
+
+
+@graph
+def size_of_set(a: TS[FrozenSet[KEYABLE_SCALAR]]) -> TS[int]:
+    return len_(a)
+
+
+@graph
+def size_of_mapping(a: TS[Mapping[KEYABLE_SCALAR, SCALAR]]) -> TS[int]:
+    return len_(a)
+
+
+@graph
+def size_of_tuple(a: TS[Tuple[SCALAR, ...]]) -> TS[int]:
+    return len_(a)
+
+
+def table_empty_at_times():
+    """Inputs whose types are told by their values, some of which hold nothing."""
+    yield "set", lambda: eval_node(size_of_set, [frozenset({1, 2}), frozenset()])
+    yield "set-first", lambda: eval_node(size_of_set, [frozenset(), frozenset({"a"})])
+    yield "mapping", lambda: eval_node(size_of_mapping, [{1: 2}, {}])
+    yield "mapping-first", lambda: eval_node(size_of_mapping, [{}, {1: 2}])
+    yield "tuple", lambda: eval_node(size_of_tuple, [(1,), ()])
+    yield "tuple-first", lambda: eval_node(size_of_tuple, [(), (1,)])
+
+
+def table_part_of_the_day():
+    for name, start, end in (("day", 10, 11), ("night", 11, 10)):
+        yield (
+            name,
+            lambda start=start, end=end: eval_node(
+                evaluation_time_in_range,
+                [time(start)],
+                [time(end)],
+                __end_time__=MIN_ST + timedelta(days=2),
+                __elide__=True,
+            ),
+        )

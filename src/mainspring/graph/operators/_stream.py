@@ -592,9 +592,14 @@ def in_range_of_day(
     _scheduler: SCHEDULER = None,
     _output: TS_OUT[CmpResult] = None,
 ) -> TS[CmpResult]:
-    """Whether it is before, in or after a part of the day, every day anew."""
+    """Whether it is in a part of the day (EQ) or yet to be (LT), every day anew.
+
+    After its end one waits for that of the next day. A part that ends before it starts goes over midnight.
+    """
     now, start, end = _clock.evaluation_time, start_time.value, end_time.value
-    standing = _standing(now.time(), start, end)
+    moment = now.time()
+    inside = start <= moment <= end if start <= end else moment >= start or moment <= end
+    standing = CmpResult.EQ if inside else CmpResult.LT
     today = datetime.combine(now.date(), time())
     bounds = [
         datetime.combine(now.date(), start),
