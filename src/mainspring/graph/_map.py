@@ -293,7 +293,7 @@ def _map_list(
             arguments[key_name] = const_of(i, TSm(int))
         for name, (port, mark) in ports.items():
             tp = port.type_.dereference()
-            arguments[name] = port if mark == "whole" else port.child(i, tp.element)
+            arguments[name] = port if mark == "whole" else port.child_(i, tp.element)
         out = call_by_name(func, collect_stars(func, arguments))
         made.append(as_port(out) if out is not None and not is_port(out) else out)
     if not made or made[0] is None:

@@ -270,7 +270,12 @@ class PythonNode(Wirable):
         if value is None and p.kind in ("ts", "context"):
             inputs.append(Input(p.name, unbound(want), False, 0))
             return [("input", len(inputs) - 1, p.name)]
-        if p.star and is_port(value) and not isinstance(value.type_, TSDm) and not value.children():
+        if (
+            p.star
+            and is_port(value)
+            and not isinstance(value.type_, TSDm)
+            and not value.children_()
+        ):
             return []  # nothing was given for it
         if p.kind not in ("ts", "context"):
             scalars[p.name] = value

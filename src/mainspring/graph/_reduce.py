@@ -126,7 +126,7 @@ def _elements(port: WiringPort, scalar: Any) -> WiringPort:
 
 
 def _reduce_list(func: Any, port: WiringPort, tp: TSLm, zero: Any, is_associative: bool) -> Any:
-    parts = [p for _, p in port.children()]
+    parts = [p for _, p in port.children_()]
     has_zero = zero is not _NO_ZERO and zero is not None
     if has_zero and not is_port(zero):
         zero = const_of(zero, _zero_type(zero, tp.element))

@@ -271,7 +271,7 @@ class WiringPort:
         if isinstance(tp, TSBm):
             items = tp.fields
             if name in items:
-                return self.child(list(items).index(name), items[name])
+                return self.child_(list(items).index(name), items[name])
             if name == "as_schema":
                 return self
         if isinstance(tp, TSDm) and name == "key_set":
@@ -281,14 +281,16 @@ class WiringPort:
         if found is not None:
             return found
         if name == "items":
-            return self.children
+            return self.children_
         if name == "values":
             return self._parts
+        if name == "get":
+            return self._get
         known = list(tp.fields) if isinstance(tp, TSBm) else []
         hint = f"its fields are {', '.join(known)}" if known else None
         raise PortAttributeError(f"{self!r} has no {name!r}", hint=hint)
 
-    def child(self, index: int, tp: Any) -> WiringPort:
+    def child_(self, index: int, tp: Any) -> WiringPort:
         """The child at a fixed place of a bundle or list."""
         node, port = self.node_, self
         # A structure put together here is looked through: the edge goes to the part itself.
@@ -298,25 +300,25 @@ class WiringPort:
         port = plain(self)
         return WiringPort(port.node_, (*port.path_, index), tp)
 
-    def at(self, step: int) -> WiringPort:
+    def at_(self, step: int) -> WiringPort:
         """The child that a step of a path leads to."""
         tp = self.type_.dereference()
         if step == KEY_SET:
             keys: WiringPort = self.key_set
             return keys
-        return self.child(step, tp.element if isinstance(tp, TSLm) else tp.children()[step])
+        return self.child_(step, tp.element if isinstance(tp, TSLm) else tp.children()[step])
 
-    def children(self) -> list[tuple[Any, WiringPort]]:
+    def children_(self) -> list[tuple[Any, WiringPort]]:
         """Names or indices with the ports at fixed places."""
         tp = self.type_.dereference()
         if isinstance(tp, TSBm):
-            return [(n, self.child(i, t)) for i, (n, t) in enumerate(tp.fields.items())]
+            return [(n, self.child_(i, t)) for i, (n, t) in enumerate(tp.fields.items())]
         if (
             isinstance(tp, TSLm)
             and tp.size is not Size
             and getattr(tp.size, "SIZE", None) is not None
         ):
-            return [(i, self.child(i, tp.element)) for i in range(tp.size.SIZE)]
+            return [(i, self.child_(i, tp.element)) for i in range(tp.size.SIZE)]
         raise WiringError(
             f"{self!r} has no parts at fixed places",
             hint="only a TSB, or a TSL with a fixed Size, can be taken apart while wiring",
@@ -326,11 +328,11 @@ class WiringPort:
         tp = self.type_.dereference()
         if isinstance(tp, TSBm):
             if isinstance(item, int):
-                return self.children()[item][1]
+                return self.children_()[item][1]
             if isinstance(item, str):
                 items = tp.fields
                 if item in items:
-                    return self.child(list(items).index(item), items[item])
+                    return self.child_(list(items).index(item), items[item])
                 raise PortAttributeError(
                     f"{tp!r} has no field {item!r}", hint=f"its fields are {', '.join(items)}"
                 )
@@ -340,21 +342,21 @@ class WiringPort:
             and getattr(tp.size, "SIZE", None) is not None
         ):
             if isinstance(item, slice):
-                return tsl_from_ts(*[port for _, port in self.children()[item]])
+                return tsl_from_ts(*[port for _, port in self.children_()[item]])
             count = tp.size.SIZE
             if not -count <= item < count:
                 raise PortIndexError(
                     f"{tp!r} has no element {item}", hint=f"its elements are 0 to {count - 1}"
                 )
-            return self.child(item % count, tp.element)
+            return self.child_(item % count, tp.element)
         return port_operator("getitem_", self, item)
 
     def __iter__(self) -> Iterator[Any]:
         tp = self.type_.dereference()
         if isinstance(tp, TSLm) and getattr(tp.size, "SIZE", None) is not None:
-            return iter([port for _, port in self.children()])
+            return iter([port for _, port in self.children_()])
         if isinstance(tp, TSBm):
-            return iter([port for _, port in self.children()])
+            return iter([port for _, port in self.children_()])
         raise TypeError(
             f"{self!r} cannot be iterated while wiring: it has no values yet. "
             "hint: use map_ to do something for each element, or iterate inside a compute_node"
@@ -372,10 +374,10 @@ class WiringPort:
         tp = self.type_.dereference()
         if isinstance(tp, TSDm):
             return self.key_set
-        return tuple([name for name, _ in self.children()])
+        return tuple([name for name, _ in self.children_()])
 
     def _parts(self) -> list[WiringPort]:
-        return [port for _, port in self.children()]
+        return [port for _, port in self.children_()]
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -392,7 +394,7 @@ class WiringPort:
         )
         return f"<port {getattr(self.node_, 'name', '?')}{steps}: {type_name(self.type_)}>"
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def _get(self, name: str, default: Any = None) -> Any:
         """The part with a name, or the default."""
         return self.as_dict().get(name, default)
 
@@ -410,12 +412,12 @@ class WiringPort:
 
     def copy_with(self, **changed: Any) -> Any:
         """The bundle with some fields replaced."""
-        parts = dict(self.children()) | changed
+        parts = dict(self.children_()) | changed
         return tsb_from_ts(self.type_.dereference(), **parts)
 
     def as_dict(self) -> dict[Any, WiringPort]:
         """The parts by name."""
-        return dict(self.children())
+        return dict(self.children_())
 
     def as_scalar_ts(self) -> Any:
         """The bundle as one time series of its scalar class."""
@@ -778,7 +780,7 @@ def _bound(port: WiringPort) -> WiringPort:
             )
         path, port = port.path_, port.node_.inputs[0].port
         for step in path:
-            port = port.at(step)
+            port = port.at_(step)
     return port
 
 

@@ -424,6 +424,7 @@ def case_dedup_of_a_constant():
 
 
 class Parcel(TimeSeriesSchema):
+    children: TS[int]
     type: TS[str]
     path: TS[int]
     node: TS[int]
@@ -432,21 +433,23 @@ class Parcel(TimeSeriesSchema):
 @dataclass(frozen=True)
 class Ticket(CompoundScalar):
     type: str
+    children: int = 1
+    get: int = 0
     path: int = 0
     node: int = 0
 
 
-def case_ports_of_fields_called_type_path_and_node():
+def case_ports_of_fields_called_as_parts_of_ports():
     @graph
     def told(ts: TSB[Parcel]) -> TS[int]:
-        return len_(ts.type) + ts.path * ts.node
+        return len_(ts.type) + ts.path * ts.node + ts.children
 
-    return eval_node(told, [{"type": "abc", "path": 2, "node": 5}, {"type": "z"}])
+    return eval_node(told, [{"type": "abc", "path": 2, "node": 5, "children": 1}, {"type": "z"}])
 
 
-def case_fields_of_a_value_called_type_path_and_node():
+def case_fields_of_a_value_called_as_parts_of_ports():
     @graph
     def told(ts: TS[Ticket]) -> TS[int]:
-        return len_(ts.type) + ts.path * ts.node
+        return len_(ts.type) + ts.path * ts.node + ts.children + ts.get
 
-    return eval_node(told, [Ticket("abc", 2, 5), Ticket("z")])
+    return eval_node(told, [Ticket("abc", 4, 7, 2, 5), Ticket("z")])
