@@ -298,3 +298,12 @@ def test_every_operator_to_come_is_named_with_what_it_belongs_to() -> None:
         name for _, name, there, _ in rows(importlib.import_module("mainspring.graph")) if not there
     }
     assert missing <= NAMES.keys() | {"dereference", "downcast_ref"}
+
+
+def test_a_list_of_open_length_is_refused_in_words():
+    @compute_node
+    def parts(a: TS[str]) -> TSL[TS[str], Size[-1]]:
+        return tuple(a.value)
+
+    with pytest.raises(WiringError, match="as many elements as it is declared with"):
+        eval_node(parts, ["abc"])

@@ -220,7 +220,7 @@ PORT_SYNTAX = frozenset(
         "convert",
         "tsd_from_ports",
         "tss_from_ports",
-        "temporal_attr",
+        "value_attr",
     ]
 )
 

@@ -472,8 +472,8 @@ def port_attribute(port: WiringPort, name: str) -> Any:
             return _operators["getattr_"](port, name)
         if get_origin(tp.scalar) is tuple and name in scalar_fields(get_args(tp.scalar)[0]):
             return _operators["getattr_"](port, name)
-        if "temporal_attr" in _operators:
-            return _operators["temporal_attr"](port, name)
+        if "value_attr" in _operators:
+            return _operators["value_attr"](port, name)
     return None
 
 

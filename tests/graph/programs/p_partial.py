@@ -145,6 +145,10 @@ def table_other_types():
     )
     yield "names-of-dogs", lambda: ticks(lambda a: a.name, (dogs,), [(REX, FIDO), ()])
     yield "ages-of-dogs", lambda: ticks(lambda a: getattr_(a, "age"), (dogs,), [(REX, FIDO)])
+    yield (
+        "keys-of-a-mapping",
+        lambda: ticks(lambda a: a.key_set, (TS[Mapping[str, int]],), [{"a": 1}, {}, {"b": 2}]),
+    )
     yield "no-such-field", lambda: ticks(lambda a: a.weight, (dogs,), [(REX, FIDO)])
     days = [date(2024, 2, 29), datetime(2024, 3, 1, 12)]
     yield "object-to-datetime", lambda: ticks(convert[TS[datetime]], (TS[object],), days)

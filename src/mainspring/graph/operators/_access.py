@@ -1,6 +1,6 @@
 """Getting at parts: attributes and items of scalars, items of lists by a live place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from enum import Enum
 from operator import attrgetter, methodcaller
@@ -33,7 +33,7 @@ from mainspring.graph.operators._base import (
     type_name,
 )
 from mainspring.graph.operators._dates import midnight, to_stamp
-from mainspring.graph.operators._names import contains_, getattr_, getitem_, len_, setattr_
+from mainspring.graph.operators._names import contains_, getattr_, getitem_, keys_, len_, setattr_
 from mainspring.graph.operators._scalars import alike
 
 # Attributes that a port of dates and times shows: what reads them, and what they give.
@@ -75,12 +75,14 @@ class MethodPort(WiringPort):
         return self
 
 
-def temporal_attr(port: Any, name: str) -> Any:
-    """Wire what a port of a date, a time, a span of time or an enumeration shows under a name."""
+def value_attr(port: Any, name: str) -> Any:
+    """Wire what a port of a date, a time, a span of time, an enumeration or a mapping shows under a name."""
     kind = port.output_type.dereference().scalar
     if name == "name" and (is_subclass(kind, Enum) or kind is type):
         read = attrgetter("name" if kind is not type else "__name__")
         return made_node("name", lambda ts: read(ts.value), {"ts": TS[kind]}, TS[str])(port)
+    if name == "key_set" and is_subclass(get_origin(kind) or kind, Mapping):
+        return keys_(port)
     found = _PARTS.get(kind, {}).get(name)
     if found is None:
         return None
@@ -112,7 +114,7 @@ def getattr_plain(ts: TIME_SERIES_TYPE, attr: str):
         return made_node(
             f"getattr_{attr}", lambda one: getattr(one.value, attr), {"ts": tp}, TS[field]
         )(ts)
-    found = temporal_attr(ts, attr) if isinstance(tp, TSm) else None
+    found = value_attr(ts, attr) if isinstance(tp, TSm) else None
     if found is None:
         known = list(scalar_fields(tp.scalar)) if isinstance(tp, TSm) else []
         hint = nearest(attr, known)
@@ -275,4 +277,4 @@ def contains_frozen(ts: TS[frozenset[SCALAR]], item: TS[SCALAR_1]) -> TS[bool]:
     return item.value in ts.value and any(alike(one, item.value) for one in ts.value)
 
 
-register_port_operator("temporal_attr", temporal_attr)
+register_port_operator("value_attr", value_attr)
