@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -72,7 +72,6 @@ def resume(
 ) -> None:
     """Goes on with a run that was cut off, from its last durable instant."""
     from fractions import Fraction
-    from typing import cast
 
     from mainspring.clock import RunEnd, format_ns, time_ns
     from mainspring.world import open_run

@@ -23,6 +23,7 @@ from mainspring.graph._wiring import (
     adapt,
     const_of,
     current,
+    inside,
     nothing_of,
     plain,
 )
@@ -175,8 +176,6 @@ get_context = _GetContext()
 @contextmanager
 def labelled(name: str) -> Iterator[None]:
     """Wire nodes under a name of their own."""
-    from mainspring.graph._wiring import inside
-
     with inside(name):
         yield
 

@@ -18,6 +18,7 @@ from mainspring.graph._signature import (
     Param,
     Resolved,
     Signature,
+    UnresolvedError,
     WiringNodeType,
     is_port,
     resolve,
@@ -106,8 +107,6 @@ class GraphFunction(Wirable):
         given: Bindings | None,
         make: bool = True,
     ) -> Resolved:
-        from mainspring.graph._signature import UnresolvedError
-
         try:
             return super().resolve(args, kwargs, given, make)
         except UnresolvedError:

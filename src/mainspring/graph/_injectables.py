@@ -18,7 +18,7 @@ from typing import Any
 
 from mainspring._kernel import graph as _k
 from mainspring.graph._errors import GraphError
-from mainspring.graph._types import DefaultMark, TsMeta
+from mainspring.graph._types import DefaultMark, TSBm, TsMeta, schema_fields
 
 EvaluationClock = _k.Clock
 CLOCK = EvaluationClock
@@ -524,8 +524,6 @@ class StateMaker:
 def state_factory(annotation: Any, default: Any) -> Callable[[], Any]:
     """What makes the state of a new instance of a node."""
     if isinstance(annotation, RecordableMark):
-        from mainspring.graph._types import TSBm, schema_fields
-
         schema = annotation.type.schema if isinstance(annotation.type, TSBm) else annotation.type
         return StateMaker(RecordableState, (tuple(schema_fields(schema)),))
     if isinstance(annotation, StateMark):

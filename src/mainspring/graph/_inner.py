@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mainspring.graph._errors import WiringError
-from mainspring.graph._signature import STARS, is_port
+from mainspring.graph._signature import STARS, has_port, is_port
 from mainspring.graph._types import TSm
 from mainspring.graph._value_types import scalar_type_of
 from mainspring.graph._wirable import Bound, Wirable
@@ -20,6 +20,8 @@ from mainspring.graph._wiring import (
     const_of,
     current,
     plain,
+    tsb_from_ts,
+    tsl_from_ts,
     wiring,
 )
 
@@ -68,9 +70,6 @@ def wire_inner(
 
 
 def as_port(value: Any) -> WiringPort:
-    from mainspring.graph._signature import has_port
-    from mainspring.graph._wiring import tsb_from_ts, tsl_from_ts
-
     if isinstance(value, Mapping) and has_port(value):
         return tsb_from_ts(None, **value)
     if isinstance(value, (tuple, list)) and has_port(value):

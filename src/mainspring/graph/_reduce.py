@@ -8,7 +8,7 @@ from mainspring.graph._errors import WiringError
 from mainspring.graph._inner import callable_of, finish_captures, name_of, parameters_of, wire_inner
 from mainspring.graph._match import MatchError, match
 from mainspring.graph._operator import BuiltIn
-from mainspring.graph._signature import is_port, value_type
+from mainspring.graph._signature import Param, Signature, is_port, value_type
 from mainspring.graph._types import TSDm, TSLm, TSm
 from mainspring.graph._wiring import (
     Context,
@@ -110,7 +110,6 @@ def _elements(port: WiringPort, scalar: Any) -> WiringPort:
     """The elements of a tuple as a dictionary by their places."""
     from mainspring.graph._python_nodes import PythonNode
     from mainspring.graph._sentinels import REMOVE
-    from mainspring.graph._signature import Param, Signature
 
     def elements(ts: Any, _output: Any) -> Any:
         change: dict[int, Any] = dict(enumerate(ts.value))

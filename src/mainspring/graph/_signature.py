@@ -23,6 +23,8 @@ from mainspring.graph._injectables import injected
 from mainspring.graph._match import MatchError, match, match_scalar
 from mainspring.graph._types import (
     AUTO_RESOLVE,
+    SIZE,
+    TS_SCHEMA,
     Bindings,
     ContextMark,
     DefaultMark,
@@ -37,6 +39,7 @@ from mainspring.graph._types import (
     TSSm,
     is_ts,
     is_ts_variable,
+    make_schema,
     parse_ts,
     resolve_hints,
     substitute,
@@ -44,8 +47,8 @@ from mainspring.graph._types import (
     variables,
 )
 from mainspring.graph._types import _scalar as parse_scalar
-from mainspring.graph._value_types import scalar_type_of
-from mainspring.graph._wiring import WiringPort, const_of, tsb_from_ts, tsl_from_ts
+from mainspring.graph._value_types import common_scalar, scalar_type_of
+from mainspring.graph._wiring import WiringPort, const_of, tsb_from_ts, tsd_from_ts, tsl_from_ts
 
 MISSING: Any = inspect.Parameter.empty
 STARS: Mapping[Any, int] = {inspect.Parameter.VAR_POSITIONAL: 1, inspect.Parameter.VAR_KEYWORD: 2}
@@ -218,8 +221,6 @@ def parse_signature(fn: Callable[..., Any], *, needs_types: bool = True) -> Sign
             tp = _optional(tp)
             if is_ts(tp):
                 if star == 1 and not isinstance(tp, TSLm) and not isinstance(tp, TSBm):
-                    from mainspring.graph._types import SIZE
-
                     tp = TSLm(tp, SIZE)
                 elif star == 2 and not isinstance(tp, (TSBm, TSDm)):
                     tp = _var_bundle()
@@ -622,8 +623,6 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
         return _structure(lambda: tsl_from_ts(*value, tp=whole, element_type=element), whole, make)
     if isinstance(inner, TSBm) and isinstance(value, Mapping) and (p.star or has_port(value)):
         if isinstance(inner.args[0], TypeVar):
-            from mainspring.graph._types import make_schema
-
             fields = {
                 n: v.type_.dereference() if is_port(v) else TSm(scalar_type_of(v))
                 for n, v in value.items()
@@ -639,8 +638,6 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
     if isinstance(inner, TypeVar) and p.star == 2:
         return to_port(value, _var_bundle(), bindings, p, make)
     if isinstance(inner, TSDm) and isinstance(value, Mapping) and has_port(value):
-        from mainspring.graph._wiring import tsd_from_ts
-
         for k, v in value.items():
             match_scalar(inner.key, scalar_type_of(k), bindings)
             if is_port(v):
@@ -658,8 +655,6 @@ def to_port(value: Any, want: Any, bindings: Bindings, p: Param, make: bool) -> 
 
 
 def _var_bundle() -> TSBm:
-    from mainspring.graph._types import TS_SCHEMA
-
     return TSBm(TS_SCHEMA)
 
 
@@ -679,8 +674,6 @@ def value_type(value: Any, want: Any) -> Any:
         if not value and want.is_resolved():
             return want
         items = [scalar_type_of(v) for v in value]
-        from mainspring.graph._value_types import common_scalar
-
         return TSSm(common_scalar(items) if items else object)
     if isinstance(want, TSLm) and isinstance(value, (tuple, list)):
         if want.is_resolved():
@@ -694,8 +687,6 @@ def value_type(value: Any, want: Any) -> Any:
     if isinstance(want, TSDm) and isinstance(value, Mapping):
         if want.is_resolved():
             return want
-        from mainspring.graph._value_types import common_scalar
-
         key = common_scalar([scalar_type_of(k) for k in value]) if value else object
         element = want.element
         if any(True for _ in variables(element)):

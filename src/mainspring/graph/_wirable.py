@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from mainspring.graph._errors import ParseError, RequirementsNotMetWiringError
 from mainspring.graph._match import match
@@ -228,8 +228,6 @@ def generic_rank(tp: Any, kind: str = "ts", depth: int = 0) -> float:
         return sum(generic_rank(arg, kind, depth + 1) for arg in tp.args) / max(1, len(tp.args))
     if tp is object and depth:
         return 0.7 * scale
-    from typing import get_args
-
     args = [a for a in get_args(tp) if a is not Ellipsis]
     if args:
         return sum(generic_rank(arg, kind, depth + 1) for arg in args) / len(args)
