@@ -84,18 +84,12 @@ def _node_decorator(kind: str) -> Callable[..., Any]:
 
 
 compute_node = _node_decorator("compute_node")
-
-
 compute_node.__doc__ = """Decorate a function that computes a time series from others.
 
 It is called when an active input ticks and every input in `valid` has a value (by default all of
 them); what it returns ticks its output, `None` does not.
 """
-
-
 sink_node = _node_decorator("sink_node")
-
-
 sink_node.__doc__ = "Decorate a function that consumes time series and gives none."
 
 

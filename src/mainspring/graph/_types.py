@@ -858,7 +858,6 @@ class _AutoResolve:
 #: The default of a `type[...]` parameter: wiring fills in the resolved type.
 AUTO_RESOLVE: Any = _AutoResolve()
 
-
 _interned: dict[Any, TsMeta] = {}
 
 
@@ -876,86 +875,32 @@ def _intern(cls: Any, args: tuple[Any, ...]) -> TsMeta:
 # --- type variables ----------------------------------------------------------------------------
 
 K = TypeVar("K", bound=Hashable)
-
-
 K_1 = TypeVar("K_1", bound=Hashable)
-
-
 K_2 = TypeVar("K_2", bound=Hashable)
-
-
 V = TypeVar("V", bound=TimeSeries)
-
-
 V_1 = TypeVar("V_1", bound=TimeSeries)
-
-
 V_2 = TypeVar("V_2", bound=TimeSeries)
-
-
 SCALAR = TypeVar("SCALAR")
-
-
 SCALAR_1 = TypeVar("SCALAR_1")
-
-
 SCALAR_2 = TypeVar("SCALAR_2")
-
-
 KEYABLE_SCALAR = TypeVar("KEYABLE_SCALAR", bound=Hashable)
-
-
 NUMBER = TypeVar("NUMBER", int, float, Decimal)
-
-
 NUMBER_2 = TypeVar("NUMBER_2", int, float, Decimal)
-
-
 ENUM = TypeVar("ENUM", bound=enum.Enum)
-
-
 COMPOUND_SCALAR = TypeVar("COMPOUND_SCALAR", bound=CompoundScalar)
-
-
 COMPOUND_SCALAR_1 = TypeVar("COMPOUND_SCALAR_1", bound=CompoundScalar)
-
-
 TIME_SERIES_TYPE = TypeVar("TIME_SERIES_TYPE", bound=TimeSeries)
-
-
 TIME_SERIES_TYPE_1 = TypeVar("TIME_SERIES_TYPE_1", bound=TimeSeries)
-
-
 TIME_SERIES_TYPE_2 = TypeVar("TIME_SERIES_TYPE_2", bound=TimeSeries)
-
-
 OUT = TypeVar("OUT", bound=TimeSeries)
-
-
 OUT_1 = TypeVar("OUT_1", bound=TimeSeries)
-
-
 SIZE = TypeVar("SIZE", bound=Size)
-
-
 SIZE_1 = TypeVar("SIZE_1", bound=Size)
-
-
 WINDOW_SIZE = TypeVar("WINDOW_SIZE", bound=WindowSize)
-
-
 WINDOW_SIZE_MIN = TypeVar("WINDOW_SIZE_MIN", bound=WindowSize)
-
-
 TS_SCHEMA = TypeVar("TS_SCHEMA", bound=TimeSeriesSchema)
-
-
 TS_SCHEMA_1 = TypeVar("TS_SCHEMA_1", bound=TimeSeriesSchema)
-
-
 SCHEMA = TypeVar("SCHEMA", bound=CompoundScalar)
-
-
 DATA_FRAME = "mainspring.frame"
 
 

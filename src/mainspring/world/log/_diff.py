@@ -39,10 +39,7 @@ from mainspring.world.log._diff_sides import Side
 from mainspring.world.log._fields import FieldDifference, compare_states
 from mainspring.world.log._format import InputGroup, Kind, LoggedInput
 from mainspring.world.log._reader import LogReader
-from mainspring.world.log._replay import (
-    Build,
-    build_scene,
-)
+from mainspring.world.log._replay import Build, build_scene
 from mainspring.world.log._states import Captured, capture, decode_snapshot
 from mainspring.world.log._trace import Step, steps_behind
 
